@@ -22,11 +22,12 @@ from rfly_terrain.files.points import write_cloud as write_cloud
 from rfly_terrain.files.writer import write_height_map as write_height_map
 from rfly_terrain.files.writer import write_map as write_map
 from rfly_terrain.height_map.height_map import HeightMap as HeightMap
-from rfly_terrain.height_map.height_map import TerrainQuery as TerrainQuery
 from rfly_terrain.height_map.places import Profile as Profile
 from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS as RADIO_EARTH_RADIUS
 from rfly_terrain.height_map.ray_cast import SIGHT_EARTH_RADIUS as SIGHT_EARTH_RADIUS
 from rfly_terrain.height_map.ray_cast import hit_points as hit_points
+from rfly_terrain.height_map.terrain import Terrain as Terrain
+from rfly_terrain.height_map.terrain import TerrainQuery as TerrainQuery
 from rfly_terrain.height_map.viewshed import viewshed as viewshed
 from rfly_terrain.map_files.search import find_map as find_map
 from rfly_terrain.map_files.search import package_maps as package_maps
@@ -63,6 +64,7 @@ from rfly_terrain.sdk.matlab_tools import GetTerrainAltData as GetTerrainAltData
 from rfly_terrain.sdk.matlab_tools import LoadPngData as LoadPngData
 from rfly_terrain.sdk.matlab_tools import getTerrainAltData as getTerrainAltData
 from rfly_terrain.sdk.ue_map_serve import UEMapServe as UEMapServe
+from rfly_terrain.tiles.tiled_height_map import TiledHeightMap as TiledHeightMap
 from rfly_terrain.world.osm import import_osm as import_osm
 from rfly_terrain.world.solids import ObjectBoxes as ObjectBoxes
 from rfly_terrain.world.solids import Solids as Solids

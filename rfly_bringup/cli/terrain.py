@@ -13,12 +13,14 @@ import typer
 from rfly_bringup.cli import options
 from rfly_bringup.cli.terrain_files import export, import_
 from rfly_bringup.cli.terrain_profile import LatLonOption, positions, profile
+from rfly_bringup.cli.terrain_tile import tile
 from rfly_bringup.cli.terrain_viewshed import viewshed
 from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rfly_terrain.height_map.height_map import HeightMap, TerrainQuery
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.height_map.terrain import TerrainQuery
     from rfly_terrain.map_files.png_txt import RflySimMap
 
 
@@ -331,6 +333,7 @@ def plot(
 
 terrain_app.command(context_settings={"ignore_unknown_options": True})(profile)
 terrain_app.command("import")(import_)
+terrain_app.command()(tile)
 terrain_app.command()(export)
 terrain_app.command()(traversable)
 terrain_app.command(context_settings={"ignore_unknown_options": True})(viewshed)

@@ -197,7 +197,7 @@ def _imported_array(given: ImportOptions, gaps: "list[Gaps]") -> "HeightMap":
         first_row=given.first_row.value,
         geo_origin=options.given(given.geo_origin, "--geo-origin"),
         metres=metres_per_unit(given.unit) if given.unit else 1.0,
-        nodata=_void(given.nodata),
+        nodata=void(given.nodata),
         fill_nodata=given.fill_nodata,
         name=given.out.stem,
         on_read=gaps.append,
@@ -221,7 +221,7 @@ def _imported_raster(given: ImportOptions, facts: "list[ImportFacts]") -> "Heigh
             crs=given.crs,
             keep_cells=given.keep_cells,
             unit=given.unit,
-            nodata=_void(given.nodata),
+            nodata=void(given.nodata),
             origin_altitude=altitude,
             fill_nodata=given.fill_nodata,
             resampling=given.resampling.value,
@@ -231,7 +231,7 @@ def _imported_raster(given: ImportOptions, facts: "list[ImportFacts]") -> "Heigh
         )
 
 
-def _void(nodata: str | None) -> float | Literal["none"] | None:
+def void(nodata: str | None) -> float | Literal["none"] | None:
     """Return the number of --nodata that stands for no height."""
     if nodata is None:
         return None

@@ -60,7 +60,7 @@ MAX_CELLS_READ = 10 * MAX_CELLS
 """Cells of a raster that are read for a map, at most: a minute or two."""
 _TILE_CELLS = 1 << 20
 """Cells of a raster that are read at once, about, to be warped."""
-_STRIP_COLUMNS = 32
+STRIP_COLUMNS = 32
 """Columns of the map that are warped at once."""
 MAX_REACH = 1_500_000.0
 """Farthest edge of a flat map from its middle, m: lengths grow by 3 % there."""
@@ -131,7 +131,7 @@ class ImportFacts:
 
 
 @dataclass(frozen=True)
-class _Target:
+class Target:
     """Layout of the map: a sample in the centre of each cell of a grid, row 0 in the north."""
 
     crs: CRS
@@ -189,11 +189,11 @@ def import_dem(
     with open_raster(path) as dataset:
         raster_crs = coordinate_system(dataset, crs, path)
         band = band_of_heights(dataset, band, path)
-        scale = _height_scale(dataset, band, raster_crs, unit, path)
+        scale = height_scale(dataset, band, raster_crs, unit, path)
         raster = RasterHeights(dataset, band, raster_crs, scale, nodata)
 
         # where the map lies
-        layout = _Layout(path, raster, resolution, size)
+        layout = Layout(path, raster, resolution, size)
         latitude, longitude = layout.center() if center is None else center
         longitude -= 360.0 * round(longitude / 360.0)
         axes = layout.axes_at(latitude, longitude)
@@ -201,7 +201,7 @@ def import_dem(
             target = layout.own_grid(center, axes)
         else:
             target = layout.local_grid(latitude, longitude)
-        _check_grid(target.grid, path)
+        check_grid(target.grid, path, MAX_CELLS)
 
         # heights
         gaps = layout.find_gaps(target, lambda share: progress(share / 2))
@@ -229,6 +229,39 @@ def import_dem(
     if on_read is not None:
         on_read(replace(facts, filled_cells=unknown))
     return _height_map(heights, target, origin_altitude, name or Path(path).stem)
+
+
+@dataclass(frozen=True)
+class RasterGrid:
+    """Cells of a raster that are those of a map as they are."""
+
+    grid: Grid
+    """The cells in the raster's own coordinates, row 0 in the north."""
+    origin: _Pair
+    """The map's x = y = 0 in these coordinates."""
+    place: _Pair | None
+    """Latitude and longitude of that."""
+    band: int
+    scale: HeightScale
+
+
+def raster_grid(dataset: DatasetReader, path: StrPath) -> RasterGrid:
+    """Return the cells of a raster whose coordinates are metres east and north.
+
+    Raises TerrainFormatError, and ConfigError for a raster that has to be resampled.
+    """
+    crs = coordinate_system(dataset, None, path)
+    band = band_of_heights(dataset, None, path)
+    scale = height_scale(dataset, band, crs, None, path)
+    layout = Layout(path, RasterHeights(dataset, band, crs, scale, None), None, None)
+    axes = layout.axes_at(*layout.center())
+    if not layout.keeps_cells(axes, False):
+        raise ConfigError(
+            f"{path}: its cells are not metres east and true north in its middle; make tiles of it "
+            "with `rfly terrain tile`"
+        )
+    target = layout.own_grid(None, axes)
+    return RasterGrid(target.grid, target.origin, target.place, band, scale)
 
 
 def local_crs(latitude: float, longitude: float) -> CRS:
@@ -260,14 +293,15 @@ def _check_arguments(resolution: float | None, size: _Pair | None, center: _Pair
         )
 
 
-def _check_grid(grid: Grid, path: StrPath) -> None:
+def check_grid(grid: Grid, path: StrPath, most: int) -> None:
     """Raise ConfigError for a map of too few or too many cells, or of too small ones."""
     cells = (
         f"{path}: {grid.columns:,} x {grid.rows:,} cells of {grid.step_x:g} x {-grid.step_y:g} m"
     )
-    if min(grid.rows, grid.columns) < 2 or grid.rows * grid.columns > MAX_CELLS:
+    if min(grid.rows, grid.columns) < 2 or grid.rows * grid.columns > most:
         raise ConfigError(
-            f"{cells}, expected 2 x 2 to {MAX_CELLS:,}; choose another --resolution or --size"
+            f"{cells}, expected 2 x 2 to {most:,}; choose another --resolution or --size"
+            + (", or make a larger map with `rfly terrain tile`" if most == MAX_CELLS else "")
         )
     if min(grid.step_x, -grid.step_y) < MIN_CELL:
         raise TerrainFormatError(
@@ -276,7 +310,7 @@ def _check_grid(grid: Grid, path: StrPath) -> None:
         )
 
 
-def _height_scale(
+def height_scale(
     dataset: DatasetReader, band: int, crs: CRS, unit: str | None, path: StrPath
 ) -> HeightScale:
     """Return how a band's numbers become metres: by the user's unit, the band's or the datum's.
@@ -310,7 +344,7 @@ def _unknown_unit_in(dataset: DatasetReader, band: int, crs: CRS, unit: str | No
 
 
 @dataclass(frozen=True)
-class _Layout:
+class Layout:
     """A raster, the requested part of it, and where the map's cells lie in it."""
 
     path: StrPath
@@ -370,7 +404,7 @@ class _Layout:
             )
         return can_keep and (is_asked or (axes is not None and axes.is_true))
 
-    def own_grid(self, center: _Pair | None, axes: ProjectionAxes | None) -> _Target:
+    def own_grid(self, center: _Pair | None, axes: ProjectionAxes | None) -> Target:
         """Return the raster's own cells, or those within `size`."""
         raster = self.raster
         affine = raster.transform
@@ -393,9 +427,9 @@ class _Layout:
         grid = Grid(len(rows), len(columns), affine.a, affine.e, *corner)
         if axes is None or not axes.is_true:
             place = None
-        return _Target(raster.crs, grid, origin, place, (rows[0], columns[0]))
+        return Target(raster.crs, grid, origin, place, (rows[0], columns[0]))
 
-    def local_grid(self, latitude: float, longitude: float) -> _Target:
+    def local_grid(self, latitude: float, longitude: float) -> Target:
         """Return a grid about a place in its own projection, with a cell centre there."""
         local = local_crs(latitude, longitude)
         if self.size is not None:
@@ -422,7 +456,7 @@ class _Layout:
         rows = max(0, south + north + 1)
         columns = max(0, west + east + 1)
         grid = Grid(rows, columns, step, -step, *corner)
-        return _Target(local, grid, (0.0, 0.0), (latitude, longitude))
+        return Target(local, grid, (0.0, 0.0), (latitude, longitude))
 
     def _cell_side(self) -> float:
         """Return the side of a square with the area of the raster's cell in its middle, m."""
@@ -507,7 +541,7 @@ class _Layout:
             near = near - turn * np.round((near - raster_x) / turn)
         return self.raster.cells(own_x[:-1], own_y[:-1], near)
 
-    def _part_under(self, target: _Target, grid: Grid, margin: float) -> tuple[range, range]:
+    def _part_under(self, target: Target, grid: Grid, margin: float) -> tuple[range, range]:
         """Return the rows and columns of the raster under a part of the map's grid."""
         if target.own_cells is not None:
             row, column = target.own_cells
@@ -519,7 +553,7 @@ class _Layout:
             columns_under = _range_around(columns, None, margin)
         return _range_around(rows, self.raster.rows, margin), columns_under
 
-    def find_gaps(self, target: _Target, progress: Progress) -> Gaps:
+    def find_gaps(self, target: Target, progress: Progress) -> Gaps:
         """Return the cells without a height under the map; the raster then knows what is none."""
         raster = self.raster
         rows, columns = self._part_under(target, target.grid, 1)
@@ -553,32 +587,46 @@ class _Layout:
         return search.result()
 
     def read(
-        self, target: _Target, resampling: Resampling, progress: Progress
+        self, target: Target, resampling: Resampling, progress: Progress
     ) -> NDArray[np.float32]:
         """Return heights, m, (columns, rows), NaN without data.
 
         The first index runs east and the second north, a height map's order.
         """
-        raster = self.raster
         whole = target.grid
-        finer = min(1.0, self._cell_side() / whole.step_x) if target.own_cells is None else 1.0
+        finer = self.finer(target)
         heights = np.empty((whole.columns, whole.rows), np.float32)
         for row, column, grid in _tiles(whole, finer**2):
-            if target.own_cells is not None:
-                first_row, first_column = target.own_cells
-                tile = raster.read(
-                    range(first_row + row, first_row + row + grid.rows),
-                    range(first_column + column, first_column + column + grid.columns),
-                )
-            else:
-                tile = self._warped(target, grid, resampling, finer)
+            tile = self.part(target, row, column, grid, resampling)
             north = whole.rows - row
             heights[column : column + grid.columns, north - grid.rows : north] = tile[::-1].T
             progress((row * whole.columns + (column + grid.columns) * grid.rows) / heights.size)
         return heights
 
+    def finer(self, target: Target) -> float:
+        """Return the side of the raster's cells in those of the map, 1 at most."""
+        if target.own_cells is not None:
+            return 1.0
+        return min(1.0, self._cell_side() / target.grid.step_x)
+
+    def part(
+        self, target: Target, row: int, column: int, grid: Grid, resampling: Resampling
+    ) -> NDArray[np.float32]:
+        """Return heights of the part of the map that begins at a cell, m, rows from the north.
+
+        The same cells have the same heights in each part that begins at a multiple of
+        STRIP_COLUMNS.
+        """
+        if target.own_cells is None:
+            return self._warped(target, grid, resampling, self.finer(target))
+        first_row, first_column = target.own_cells
+        return self.raster.read(
+            range(first_row + row, first_row + row + grid.rows),
+            range(first_column + column, first_column + column + grid.columns),
+        )
+
     def _warped(
-        self, target: _Target, grid: Grid, resampling: Resampling, finer: float
+        self, target: Target, grid: Grid, resampling: Resampling, finer: float
     ) -> NDArray[np.float32]:
         """Return heights of a part of the map, m, (rows, columns) from the north.
 
@@ -590,8 +638,8 @@ class _Layout:
         tile = np.full((grid.rows, grid.columns), np.nan, np.float32)
         rows, columns = self._part_under(target, grid, _KERNEL / finer)
         heights = raster.read(rows, columns) if rows and columns else tile[:0]
-        for first in range(0, grid.columns if heights.size else 0, _STRIP_COLUMNS):
-            strip = tile[:, first : first + _STRIP_COLUMNS].copy()
+        for first in range(0, grid.columns if heights.size else 0, STRIP_COLUMNS):
+            strip = tile[:, first : first + STRIP_COLUMNS].copy()
             x, y = grid.positions(first, 0)
             rasterio.warp.reproject(
                 heights,
@@ -607,10 +655,10 @@ class _Layout:
                 XSCALE=finer,
                 YSCALE=finer,
             )
-            tile[:, first : first + _STRIP_COLUMNS] = strip
+            tile[:, first : first + STRIP_COLUMNS] = strip
         return tile
 
-    def largest_error(self, target: _Target, place: _Pair) -> float:
+    def largest_error(self, target: Target, place: _Pair) -> float:
         """Return how far a kept grid's corners are from where x east and y north say, m."""
         if target.own_cells is None:
             return 0.0
@@ -619,7 +667,7 @@ class _Layout:
         errors = np.hypot(x - target.origin[0] - true[0], y - target.origin[1] - true[1])
         return float(errors.max())
 
-    def share(self, target: _Target) -> float:
+    def share(self, target: Target) -> float:
         """Return the share of the raster's area that the map covers; 1 for a requested part."""
         if self.size is not None or target.own_cells is not None:
             return 1.0
@@ -640,7 +688,9 @@ def _tiles(grid: Grid, finer: float) -> Iterator[tuple[int, int, Grid]]:
 
     Each has its first row and column. finer: the map's cells for each cell of the raster.
     """
-    side = max(1, math.isqrt(int(_TILE_CELLS * finer)))
+    # whole strips, so that no height depends on the size of the parts
+    strips = max(1, math.isqrt(int(_TILE_CELLS * finer)) // STRIP_COLUMNS)
+    side = strips * STRIP_COLUMNS
     for row in range(0, grid.rows, side):
         for column in range(0, grid.columns, side):
             x, y = grid.positions(column, row)
@@ -670,7 +720,7 @@ def _cells_within(middle: float, count: float) -> range:
 
 def _height_map(
     heights: NDArray[np.float32],
-    target: _Target,
+    target: Target,
     origin_altitude: float | Literal["ground"],
     name: str,
 ) -> HeightMap:

@@ -3,6 +3,7 @@
 
 """Height map: look-ups, normals, point clouds, rays."""
 
-from rfly_terrain.height_map.height_map import HeightMap, TerrainQuery
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.terrain import TerrainQuery
 
 __all__ = ["HeightMap", "TerrainQuery"]

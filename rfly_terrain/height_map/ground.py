@@ -46,10 +46,19 @@ class GroundGrid(NamedTuple):
 
 
 def ground_of_grid(
-    heights: NDArray[np.float32], origin_x: float, origin_y: float, step_x: float, step_y: float
+    heights: NDArray[np.float32],
+    origin_x: float,
+    origin_y: float,
+    step_x: float,
+    step_y: float,
+    *,
+    shape: tuple[int, int] | None = None,
 ) -> GroundGrid:
-    """Return the record of contiguous heights (rows, columns)."""
-    rows, columns = heights.shape
+    """Return the record of contiguous heights (rows, columns).
+
+    `shape`: rows and columns of a grid whose heights are elsewhere, for kernels that need none.
+    """
+    rows, columns = shape or heights.shape
     x = (origin_x, origin_x + (rows - 1) * step_x)
     y = (origin_y, origin_y + (columns - 1) * step_y)
     slack_u = _slack(origin_x, step_x, rows)

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Latitude and longitude on a height map, and the ground along a line."""
+"""Latitude and longitude on a terrain, and the ground along a line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
 
 if TYPE_CHECKING:
-    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.height_map.terrain import Terrain
 
 MOST_SAMPLES = 1_000_000
 """Number of points of a profile, at most."""
@@ -51,7 +51,7 @@ class Profile(NamedTuple):
         return float(np.arctan(np.abs(np.diff(self.altitude) / np.diff(self.distance)).max()))
 
 
-def place_origin(terrain: HeightMap) -> GeoPoint:
+def place_origin(terrain: Terrain) -> GeoPoint:
     """Return latitude, longitude and altitude of the map's origin; raise ConfigError for none."""
     if terrain.geo_origin is None:
         raise ConfigError(
@@ -89,7 +89,7 @@ def place_of(x: ArrayLike, y: ArrayLike, origin: GeoPoint) -> tuple[Any, Any]:
     return (latitude, longitude) if latitude.ndim else (float(latitude), float(longitude))
 
 
-def are_exchanged(terrain: HeightMap, latitude: float, longitude: float, origin: GeoPoint) -> bool:
+def are_exchanged(terrain: Terrain, latitude: float, longitude: float, origin: GeoPoint) -> bool:
     """Return whether a place is on the map only with latitude and longitude exchanged."""
     if abs(longitude) > 90.0:
         return False
@@ -97,8 +97,8 @@ def are_exchanged(terrain: HeightMap, latitude: float, longitude: float, origin:
     return there and not terrain.inside(*position_of(latitude, longitude, origin))
 
 
-def profile(terrain: HeightMap, start: ArrayLike, end: ArrayLike, count: int) -> Profile:
-    """Return the ground at `count` evenly spaced points from start to end; see `HeightMap`."""
+def profile(terrain: Terrain, start: ArrayLike, end: ArrayLike, count: int) -> Profile:
+    """Return the ground at `count` evenly spaced points from start to end; see `Terrain`."""
     if not 2 <= count <= MOST_SAMPLES:
         raise ValueError(f"{count} points of a profile, expected 2 to {MOST_SAMPLES:,}")
     ends = np.array([start, end], dtype=float)

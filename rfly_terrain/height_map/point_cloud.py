@@ -19,6 +19,7 @@ from rfly_common.kernels.parallel import in_chunks
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.height_map.terrain import Terrain
 
 Region = tuple[float, float, float, float]
 """Rectangle x_min, x_max, y_min, y_max, ENU, m."""
@@ -32,7 +33,7 @@ _POINTS_PER_PIECE = 1_048_576
 def point_cloud(
     height_map: HeightMap, stride: int, region: Region | None, *, ned: bool = False
 ) -> NDArray[np.float32]:
-    """Return (rows', columns', 3) float32 points, ENU or NED; see `HeightMap.point_cloud`."""
+    """Return (rows', columns', 3) float32 points, ENU or NED; see `Terrain.point_cloud`."""
     if isinstance(stride, bool) or not isinstance(stride, (int, np.integer)) or stride < 1:
         raise ValueError(f"stride is {stride}, expected a whole number of at least 1")
 
@@ -90,14 +91,14 @@ def _fill(
         points[..., 2] = z
 
 
-def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice]:
+def selected(terrain: Terrain, region: Region | None) -> tuple[slice, slice]:
     """Return the rows and columns whose samples lie in the region, borders included.
 
     The region is x_min, x_max, y_min, y_max; ENU, m. Raises ValueError for a region that is
     malformed or holds no sample.
     """
     if region is None:
-        return slice(0, height_map.rows), slice(0, height_map.columns)
+        return slice(0, terrain.rows), slice(0, terrain.columns)
 
     limits = np.asarray(region, dtype=float)
     if limits.shape != (4,) or not np.isfinite(limits).all():
@@ -112,25 +113,25 @@ def selected(height_map: HeightMap, region: Region | None) -> tuple[slice, slice
     rows = _between(
         x_min,
         x_max,
-        height_map.origin_x,
-        height_map.step_x,
-        height_map.ground.slack_u,
-        height_map.rows,
+        terrain.origin_x,
+        terrain.step_x,
+        terrain.ground.slack_u,
+        terrain.rows,
     )
     columns = _between(
         y_min,
         y_max,
-        height_map.origin_y,
-        height_map.step_y,
-        height_map.ground.slack_v,
-        height_map.columns,
+        terrain.origin_y,
+        terrain.step_y,
+        terrain.ground.slack_v,
+        terrain.columns,
     )
 
     if rows.start >= rows.stop or columns.start >= columns.stop:
         raise ValueError(
             f"region {region} holds no sample of the map, "
-            f"whose bounds are {height_map.bounds} with steps of "
-            f"{abs(height_map.step_x):g} and {abs(height_map.step_y):g} m"
+            f"whose bounds are {terrain.bounds} with steps of "
+            f"{abs(terrain.step_x):g} and {abs(terrain.step_y):g} m"
         )
     return rows, columns
 

@@ -3,7 +3,7 @@
 
 """Ray casting against a height map: checks of arguments, threads, hit points and lines of sight.
 
-The conventions are those of `HeightMap.cast`.
+The conventions are those of `Terrain.cast`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from rfly_terrain.height_map.ray_pyramid import pyramid_of
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.height_map.terrain import Terrain
 
 CHUNK = 2_048
 """Rays that a thread takes at once, about 0.7 ms of work."""
@@ -48,13 +49,13 @@ MAX_PIECES = 1_000
 
 
 def cast(
-    height_map: HeightMap,
+    terrain: Terrain,
     origins: ArrayLike,
     directions: ArrayLike,
     max_range: ArrayLike,
     normals: bool,
 ) -> tuple[Floats, Floats | None]:
-    """Return ranges (…,) and, if wanted, normals (…, 3), else None; see `HeightMap.cast`."""
+    """Return ranges (…,) and, if wanted, normals (…, 3), else None; see `Terrain.cast`."""
     names = ("origins", "directions", "max_range")
     arrays = [
         arguments.real_array(*pair)
@@ -79,14 +80,15 @@ def cast(
     ranges = np.empty(count)
     # a shape (0, 3) makes the kernel leave normals out
     out = np.empty((count, 3) if normals else (0, 3))
-    if count and not _run(height_map, rows, ranges, out):
+    if count and not terrain._cast(rows, ranges, out):
         _refuse(*arrays)
     return ranges.reshape(shape), out.reshape((*shape, 3)) if normals else None
 
 
-def _run(
+def cast_over(
     height_map: HeightMap, inputs: list[NDArray[Any]], ranges: Floats, normals: Floats
 ) -> bool:
+    """Write ranges and normals of origins, directions and lengths; return False for a bad one."""
     from rfly_terrain.height_map import ray_kernels
 
     pyramid = pyramid_of(height_map)
@@ -134,7 +136,7 @@ def _refuse(origins: NDArray[Any], directions: NDArray[Any], max_range: NDArray[
 def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> Floats:
     """Return the points (…, 3) where rays end after `ranges` metres; NaN for a miss.
 
-    Directions have any length, as `HeightMap.cast` takes them.
+    Directions have any length, as `Terrain.cast` takes them.
     """
     start, along, length = (
         np.asarray(value, dtype=np.float64) for value in (origins, directions, ranges)
@@ -148,9 +150,9 @@ def hit_points(origins: ArrayLike, directions: ArrayLike, ranges: ArrayLike) -> 
 
 
 def line_of_sight(
-    height_map: HeightMap, a: ArrayLike, b: ArrayLike, tolerance: float, earth_radius: float
+    terrain: Terrain, a: ArrayLike, b: ArrayLike, tolerance: float, earth_radius: float
 ) -> Bools:
-    """Return whether the ground leaves lines free; see `HeightMap.line_of_sight`."""
+    """Return whether the ground leaves lines free; see `Terrain.line_of_sight`."""
     start, end = (
         arguments.real_array(name, value).astype(np.float64) for name, value in (("a", a), ("b", b))
     )
@@ -180,15 +182,15 @@ def line_of_sight(
     before = start
     for share in ends[1:].tolist():
         after = start + share * along - share * (1.0 - share) * sag
-        free &= _is_free(height_map, before, after, tolerance)
+        free &= _is_free(terrain, before, after, tolerance)
         before = after
     return free
 
 
-def _is_free(height_map: HeightMap, start: Floats, end: Floats, tolerance: float) -> Bools:
+def _is_free(terrain: Terrain, start: Floats, end: Floats, tolerance: float) -> Bools:
     """Return whether the ground leaves straight lines free."""
     along = end - start
     length = np.linalg.norm(along, axis=-1)
     along[length == 0.0] = (0.0, 0.0, -1.0)  # a point sees itself unless it lies in the ground
-    ranges, _ = cast(height_map, start + np.array((0.0, 0.0, tolerance)), along, length, False)
+    ranges, _ = cast(terrain, start + np.array((0.0, 0.0, tolerance)), along, length, False)
     return np.isinf(ranges)

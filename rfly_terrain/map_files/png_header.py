@@ -112,7 +112,8 @@ def read_png_header(data: bytes | memoryview, file: str) -> PngHeader:
     if width == 0 or height == 0 or width * height > MAX_CELLS:
         raise TerrainFormatError(
             f"{file}: the header says {width} columns x {height} rows, expected at least 2 x 2 and "
-            f"at most {MAX_CELLS:,} pixels; it was not decoded"
+            f"at most {MAX_CELLS:,} pixels; it was not decoded. `rfly terrain tile` makes larger "
+            "maps, from elevation models"
         )
 
     header = PngHeader(width, height, bit_depth, colour_type, bool(interlace))

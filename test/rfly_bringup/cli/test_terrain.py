@@ -711,3 +711,21 @@ def test_a_closed_pipe_is_no_crash(work_folder):
         assert process.stdout.readline() == b"x,y,altitude,inside\n"
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
+
+
+@pytest.mark.needs("rasterio", "pyproj")
+def test_tiles_of_a_map(rfly):
+    """A map that was exported becomes tiles; a second run refuses to write over them."""
+    assert rfly("export", "E", "--out", "E.tif", "--geo-origin", "46", "8", "0")[0] == 0
+    code, out, _ = rfly("tile", "E.tif", "--out", "tiles", "--side", "32", "--jobs", "1")
+    assert code == 0
+    assert out.splitlines()[0] == "tiles"
+    assert "3 x 4 cells (east x north) of 2 x 2 m" in out
+    assert "elevations 6.00 … 16.00 m" in out
+    assert sorted(path.name for path in Path("tiles").iterdir()) == ["terrain.json", "tiles"]
+    code, _, err = rfly("tile", "E.tif", "--out", "tiles", "--side", "32")
+    assert code == 2
+    assert "--overwrite" in err
+    code, _, err = rfly("tile", "none.tif", "--out", "other")
+    assert code == 2
+    assert "none.tif" in err

@@ -1,0 +1,133 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""`rfly terrain tile`: terrain larger than memory, from many elevation models."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rfly_bringup.cli import options
+from rfly_bringup.cli.terrain_files import Resampling, void
+from rfly_bringup.terminal import progress_bar
+
+
+@dataclass(frozen=True)
+class TileArguments:
+    """Arguments and options of `rfly terrain tile`."""
+
+    sources: Annotated[
+        list[Path],
+        typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt or USGS DEM files on one grid"),
+    ]
+    out: Annotated[Path, typer.Option("--out", "-o", help="the folder of the new map")]
+    resolution: Annotated[
+        options.MaybeFloat,
+        options.optional("cell size, m; by default the sources' own"),
+    ] = None
+    center: Annotated[
+        options.Pair,
+        typer.Option(
+            metavar="LAT LON",
+            show_default=False,
+            help="place of x = y = 0, degrees; by default the middle of the sources",
+        ),
+    ] = options.NO_PAIR
+    size: Annotated[
+        options.Pair,
+        typer.Option(
+            metavar="EAST NORTH",
+            show_default=False,
+            help="only this much around the center, m",
+        ),
+    ] = options.NO_PAIR
+    origin_altitude: Annotated[
+        float, typer.Option(metavar="M", help="elevation that becomes z = 0")
+    ] = 0.0
+    unit: Annotated[
+        options.MaybeText,
+        options.optional(
+            "unit of the heights, as for import; by default the files', or metres", metavar="UNIT"
+        ),
+    ] = None
+    nodata: Annotated[
+        options.MaybeText,
+        options.optional(
+            "number that stands for no height; none: every number is a height; by default what a "
+            "file says, and what can be no height",
+            metavar="NUMBER|none",
+        ),
+    ] = None
+    fill_nodata: Annotated[
+        bool, typer.Option("--fill-nodata", help="interpolate cells without data")
+    ] = False
+    outside: Annotated[
+        options.MaybeFloat,
+        options.optional("height of cells that no file has, such as 0 for the sea", metavar="M"),
+    ] = None
+    resampling: Annotated[Resampling, typer.Option(help="how new cells are computed")] = (
+        Resampling.bilinear
+    )
+    band: Annotated[
+        options.MaybeInt,
+        options.optional("band of the heights; by default the only one that can hold them", min=1),
+    ] = None
+    crs: Annotated[
+        options.MaybeText,
+        options.optional("coordinates of files that do not name them", metavar="EPSG:N"),
+    ] = None
+    side: Annotated[
+        int, typer.Option(metavar="SAMPLES", help="samples a side of a file, a multiple of 32")
+    ] = 2048
+    jobs: Annotated[
+        options.MaybeInt, options.optional("processes (default: one per core)", min=1)
+    ] = None
+    overwrite: options.Overwrite = False
+
+
+@options.takes(TileArguments)
+def tile(given: TileArguments) -> None:
+    """Make a map of any size, in tiles, from elevation models that lie on one grid.
+
+    The files become one mosaic, which is resampled as by `rfly terrain import`. Only tiles that are
+    needed are in memory later. The same command continues a conversion that was stopped. Needs the
+    extra `geo`.
+
+    Examples:
+
+        rfly terrain tile N46E00*.hgt --out Alps --fill-nodata
+
+        rfly terrain tile dem/*.tif --out Coast --outside 0 --resolution 10 --jobs 4
+    """
+    from rfly_terrain.tiles.make_tiles import TileOptions, make_tiles
+    from rfly_terrain.tiles.mosaic import MosaicOptions
+
+    sources = MosaicOptions(given.band, given.crs, given.unit, void(given.nodata), given.outside)
+    how = TileOptions(
+        sources,
+        resolution=given.resolution,
+        center=options.given(given.center, "--center"),
+        size=options.given(given.size, "--size"),
+        origin_altitude=given.origin_altitude,
+        resampling=given.resampling.value,
+        side=given.side,
+    )
+    with progress_bar(f"writing {given.out}", says=True) as progress:
+        grid = make_tiles(
+            given.sources,
+            given.out,
+            how,
+            fill_nodata=given.fill_nodata,
+            overwrite=given.overwrite,
+            jobs=given.jobs,
+            progress=progress,
+        )
+    print(given.out)
+    print(
+        f"{grid.rows:,} x {grid.columns:,} cells (east x north) of {grid.step_x:g} x "
+        f"{grid.step_y:g} m, {(grid.rows - 1) * grid.step_x / 1000:.6g} x "
+        f"{(grid.columns - 1) * grid.step_y / 1000:.6g} km, elevations {grid.z_min:.2f} … "
+        f"{grid.z_max:.2f} m"
+    )

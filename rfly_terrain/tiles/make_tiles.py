@@ -1,0 +1,370 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tiles from elevation models: a mosaic, resampled like an import, file by file in processes.
+
+Each file is written under another name and then renamed, and the manifest last. A conversion that
+was stopped goes on with the files that lack. CONVERSION in the folder tells what was converted, and
+which numbers of the sources stand for no height.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import ConfigError, TerrainFormatError
+from rfly_common.files import MAX_CELLS, StrPath, read_regular, write_text
+from rfly_common.geodesy import geo_point
+from rfly_common.threads.processes import in_processes, parallel_jobs
+from rfly_terrain.files.dem_import import (
+    STRIP_COLUMNS,
+    Layout,
+    Resampling,
+    Target,
+    check_grid,
+)
+from rfly_terrain.files.gaps import fill_gaps
+from rfly_terrain.files.raster_file import open_raster, rasterio_module
+from rfly_terrain.height_map.grid import Grid
+from rfly_terrain.tiles.mosaic import Mosaic, MosaicOptions
+from rfly_terrain.tiles.tile_files import (
+    MANIFEST,
+    MAX_SAMPLES,
+    MAX_SIDE,
+    TileGrid,
+    manifest_text,
+    tile_path,
+)
+
+CONVERSION = "conversion.json"
+"""Name of the record of a conversion that is not done."""
+SIDE = 2048
+"""Samples a side of a file: 16 MB of heights."""
+BLOCK = 256
+"""Samples a side of the blocks of a file, which are read one by one."""
+MARGIN = 2 * STRIP_COLUMNS
+"""Samples around a file in which the rim of a hole is looked for at first."""
+MAX_WINDOW = MAX_CELLS // 4
+"""Samples within which a hole must have its rim."""
+
+
+@dataclass(frozen=True)
+class TileOptions:
+    """How tiles are made; the options that `import_dem` has too are explained there."""
+
+    sources: MosaicOptions = field(default_factory=MosaicOptions)
+    resolution: float | None = None
+    center: tuple[float, float] | None = None
+    size: tuple[float, float] | None = None
+    origin_altitude: float = 0.0
+    resampling: Resampling = "bilinear"
+    side: int = SIDE
+
+
+@dataclass(frozen=True)
+class TilePlan:
+    """Where the samples of tiles are in a mosaic."""
+
+    mosaic: Mosaic
+    layout: Layout
+    target: Target
+    grid: TileGrid
+    folder: Path
+    resampling: Resampling
+    fills_gaps: bool
+
+    @property
+    def files(self) -> list[tuple[int, int]]:
+        """Number from the west and from the south of each file."""
+        rows, columns = (-(-n // self.grid.side) for n in (self.grid.rows, self.grid.columns))
+        return [(i, j) for i in range(rows) for j in range(columns)]
+
+    def heights(self, rows: range, columns: range) -> NDArray[np.float32]:
+        """Return elevations, m, NaN without data, row 0 in the north.
+
+        rows and columns are those of the terrain, eastwards and northwards.
+        """
+        whole = self.target.grid
+        north = whole.rows - columns.stop
+        x, y = whole.positions(rows.start, north)
+        part = Grid(len(columns), len(rows), whole.step_x, whole.step_y, x, y)
+        return self.layout.part(self.target, north, rows.start, part, self.resampling)
+
+    def filled(self, rows: range, columns: range) -> NDArray[np.float32]:
+        """Return elevations without gaps, which are filled as in the whole map.
+
+        A hole is filled from its rim alone: the window grows until it holds the rims of all holes
+        that reach into these samples. Raises TerrainFormatError for gaps that are not to be filled.
+        """
+        from scipy.ndimage import label
+
+        heights = self.heights(rows, columns)
+        missing = int(np.count_nonzero(np.isnan(heights)))
+        if not missing:
+            return heights
+        if not self.fills_gaps:
+            raise TerrainFormatError(
+                f"{self.layout.path}: {missing:,} of the {heights.size:,} cells from "
+                f"{rows.start}, {columns.start} hold no data; the same command goes on with "
+                "--fill-nodata, which interpolates them, or anew with --outside M, the height of "
+                "cells that no file has"
+            )
+
+        margin = MARGIN
+        while True:
+            wide = range(max(rows.start - margin, 0), min(rows.stop + margin, self.grid.rows))
+            high = range(
+                max(columns.start - margin, 0), min(columns.stop + margin, self.grid.columns)
+            )
+            if len(wide) * len(high) > MAX_WINDOW:
+                raise TerrainFormatError(
+                    f"{self.layout.path}: a hole about the cells from {rows.start}, "
+                    f"{columns.start} is too large to be interpolated; --outside M sets cells that "
+                    "no file has"
+                )
+            heights = self.heights(wide, high)
+            here = np.s_[
+                high.stop - columns.stop : high.stop - columns.start,
+                rows.start - wide.start : rows.stop - wide.start,
+            ]
+            holes, _ = label(np.isnan(heights))
+            own = np.setdiff1d(holes[here], 0)
+            open_sides = [
+                side
+                for side, is_open in (
+                    (holes[0], high.stop < self.grid.columns),
+                    (holes[-1], high.start > 0),
+                    (holes[:, 0], wide.start > 0),
+                    (holes[:, -1], wide.stop < self.grid.rows),
+                )
+                if is_open
+            ]
+            if not np.isin(own, np.concatenate(open_sides or [own[:0]])).any():
+                break
+            margin *= 4
+
+        # the other holes of the window need no heights here
+        heights[(holes > 0) & ~np.isin(holes, own)] = 0.0
+        if np.isnan(heights).all():
+            raise TerrainFormatError(f"{self.layout.path}: no cell has data where the map would be")
+        fill_gaps(heights)
+        return heights[here]
+
+    def write(self, i: int, j: int) -> tuple[float, float]:
+        """Write a file unless it is there, and return its lowest and highest elevation, m."""
+        path = tile_path(self.folder, i, j)
+        found = _range_in(path)
+        if found is not None:
+            return found
+
+        rasterio = rasterio_module()
+        side = self.grid.side
+        rows = range(i * side, min((i + 1) * side, self.grid.rows))
+        columns = range(j * side, min((j + 1) * side, self.grid.columns))
+        heights = self.filled(rows, columns)
+        low, high = float(heights.min()), float(heights.max())
+
+        whole = self.target.grid
+        x, y = whole.positions(rows.start, whole.rows - columns.stop)
+        block = min(BLOCK, side)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        with rasterio.open(
+            part,
+            "w",
+            driver="GTiff",
+            width=len(rows),
+            height=len(columns),
+            count=1,
+            dtype="float32",
+            crs=self.target.crs,
+            transform=rasterio.transform.from_origin(x, y, whole.step_x, -whole.step_y),
+            compress="deflate",
+            predictor=3,
+            tiled=True,
+            blockxsize=block,
+            blockysize=block,
+        ) as dataset:
+            dataset.write(heights, 1)
+            dataset.update_tags(z_min=repr(low), z_max=repr(high))
+        os.replace(part, path)
+        return low, high
+
+
+def make_tiles(
+    sources: Sequence[StrPath],
+    folder: StrPath,
+    options: TileOptions,
+    *,
+    fill_nodata: bool = False,
+    overwrite: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> TileGrid:
+    """Write a folder of tiles from elevation models that lie on one grid; return its grid.
+
+    `jobs`: processes, by default one per core. A conversion of the same sources and options that
+    was stopped is continued. Raises FileExistsError if the folder holds another one,
+    TerrainFileNotFound, TerrainFormatError (a source), ConfigError (an argument).
+    """
+    if options.side % STRIP_COLUMNS or not STRIP_COLUMNS <= options.side <= MAX_SIDE:
+        raise ConfigError(
+            f"side {options.side}: expected a multiple of {STRIP_COLUMNS} up to {MAX_SIDE:,}"
+        )
+    if not sources:
+        raise ConfigError("no sources: name the files of an elevation model")
+    place = Path(folder).absolute()
+    mosaic = Mosaic(sources, options.sources)
+    plan = _planned(mosaic, place, options, fill_nodata)
+    voids = _begin(plan, options, overwrite)
+    jobs = parallel_jobs(jobs, len(plan.files))
+
+    # numbers that stand for no height, and then the tiles
+    surveyed = len(mosaic.files) if voids is None and options.sources.nodata != "none" else 0
+    total = surveyed + len(plan.files)
+    done = 0
+
+    def report(_task: int, _result: Any) -> None:
+        nonlocal done
+        done += 1
+        progress(done / total)
+
+    def run(work: Callable[..., Any], tasks: Sequence[tuple[int, ...]]) -> list[Any]:
+        if jobs > 1:
+            return in_processes(work, tasks, jobs, report, _hold, (plan,))
+        _hold(plan)
+        results = []
+        for number, task in enumerate(tasks):
+            results.append(work(*task))
+            report(number, None)
+        return results
+
+    if surveyed:
+        voids = run(_find_voids, [(number,) for number in range(surveyed)])
+        write_text(place / CONVERSION, _record(plan, options, voids))
+    if voids is not None:
+        mosaic.set_voids(voids)
+    ranges = np.array(run(_write, plan.files))
+
+    grid = replace(plan.grid, z_min=float(ranges[:, 0].min()), z_max=float(ranges[:, 1].max()))
+    write_text(place / MANIFEST, manifest_text(grid))
+    (place / CONVERSION).unlink()
+    return grid
+
+
+def _planned(mosaic: Mosaic, folder: Path, options: TileOptions, fills_gaps: bool) -> TilePlan:
+    """Return where the tiles lie."""
+    name: StrPath = mosaic.files[0].path
+    if len(mosaic.files) > 1:
+        name = f"{mosaic.files[0].path} and {len(mosaic.files) - 1} more"
+    layout = Layout(name, mosaic, options.resolution, options.size)
+    center = options.center
+    latitude, longitude = layout.center() if center is None else center
+    longitude -= 360.0 * round(longitude / 360.0)
+    axes = layout.axes_at(latitude, longitude)
+    if layout.keeps_cells(axes, False):
+        target = layout.own_grid(center, axes)
+    else:
+        target = layout.local_grid(latitude, longitude)
+    check_grid(target.grid, name, MAX_SAMPLES)
+
+    cells = target.grid
+    x, y = cells.centres(cells.rows - 1, 0)
+    grid = TileGrid(
+        rows=cells.columns,
+        columns=cells.rows,
+        origin_x=x - target.origin[0],
+        origin_y=y - target.origin[1],
+        step_x=cells.step_x,
+        step_y=-cells.step_y,
+        geo_origin=geo_point((latitude, longitude, options.origin_altitude), "origin"),
+        z_min=0.0,
+        z_max=0.0,
+        side=options.side,
+    )
+    return TilePlan(mosaic, layout, target, grid, folder, options.resampling, fills_gaps)
+
+
+def _begin(plan: TilePlan, options: TileOptions, overwrite: bool) -> list[Any] | None:
+    """Make the folder, or find the conversion there; return the voids that it has found."""
+    folder = plan.folder
+    record = folder / CONVERSION
+    if overwrite:
+        shutil.rmtree(folder / "tiles", ignore_errors=True)
+        for file in (folder / MANIFEST, record):
+            file.unlink(missing_ok=True)
+    if (folder / MANIFEST).exists():
+        raise FileExistsError(f"{folder} holds tiles; choose another name or add --overwrite")
+
+    (folder / "tiles").mkdir(parents=True, exist_ok=True)
+    if record.exists():
+        try:
+            found = json.loads(read_regular(record, 1 << 28))
+            if found["digest"] == _digest(plan, options):
+                return found["voids"]
+        except (ValueError, KeyError, TypeError):
+            pass
+        raise FileExistsError(
+            f"{folder} holds a part of other tiles; choose another name or add --overwrite"
+        )
+    write_text(record, _record(plan, options, None))
+    return None
+
+
+def _record(plan: TilePlan, options: TileOptions, voids: list[Any] | None) -> str:
+    """Return the content of CONVERSION."""
+    return json.dumps({"digest": _digest(plan, options), "voids": voids}) + "\n"
+
+
+def _digest(plan: TilePlan, options: TileOptions) -> str:
+    """Return what tells a conversion from others: sources, their sizes and times, options."""
+    facts = [repr(options), repr(plan.grid)]
+    for file in plan.mosaic.files:
+        status = os.stat(file.path)
+        facts.append(f"{file.path} {status.st_size} {status.st_mtime_ns}")
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()
+
+
+def _range_in(path: Path) -> tuple[float, float] | None:
+    """Return the lowest and highest elevation of a file that is done; None for any other."""
+    if not path.exists():
+        return None
+    try:
+        with open_raster(path) as dataset:
+            tags = dataset.tags()
+        found = float(tags["z_min"]), float(tags["z_max"])
+    except (TerrainFormatError, KeyError, ValueError):
+        return None
+    return found if all(map(math.isfinite, found)) else None
+
+
+_plan: TilePlan | None = None
+"""What a worker process converts."""
+
+
+def _hold(plan: TilePlan) -> None:
+    """Keep the plan in a process."""
+    global _plan  # noqa: PLW0603  a pool's processes get what all tasks share only this way
+    _plan = plan
+
+
+def _find_voids(number: int) -> list[float] | None:
+    """Return the heights of a source that stand for none."""
+    assert _plan is not None
+    return _plan.mosaic.find_voids(number)[1]
+
+
+def _write(i: int, j: int) -> tuple[float, float]:
+    """Write a file of tiles."""
+    assert _plan is not None
+    return _plan.write(i, j)

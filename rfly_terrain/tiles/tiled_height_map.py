@@ -1,0 +1,474 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""TiledHeightMap: terrain larger than memory, whose tiles are read when queries need them.
+
+Theory of operation. Samples are read in tiles of TILE x TILE. For a query, the tiles under its
+points become one `HeightMap`, a block, on which the kernels of maps in memory run; so both have the
+same formulas. A block has one more sample on each side than its cells need, because smooth
+gradients look at the neighbours of a cell. Points that are too far from each other for one block
+are split by halves of their rectangle. Tiles and blocks that were not used for longest are
+forgotten beyond the limit of memory; a block that is in use stays alive by its references.
+
+A ray is followed in pieces of a few tiles. A piece ends inside its block, and its rectangle holds
+all that the ray can meet there, so that the edge of a block is never taken for that of the map.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
+from rfly_common.files import MAX_CELLS, StrPath
+from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.height_map import ray_cast
+from rfly_terrain.height_map.arguments import check_finite, flat_arrays, for_kernels, run
+from rfly_terrain.height_map.ground import ground_of_grid
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.point_cloud import Region, selected
+from rfly_terrain.height_map.scalar import surface_at
+from rfly_terrain.height_map.terrain import Terrain, finite_floats
+from rfly_terrain.tiles.tile_files import TileFiles, open_files
+
+TILE = 256
+"""Samples a side of a tile, a block of the files that `rfly terrain tile` writes: 256 KB."""
+MEMORY_MB = 256.0
+SMALLEST_MEMORY_MB = 1.0
+FEW_TILES = 4
+"""Tiles of a block for points that are fewer than its tiles."""
+RAY_TILES = 2
+"""Length over the ground of the pieces of rays, tiles."""
+ROUNDED_M = 0.01
+"""Rounding of float32 heights to which an altitude was added, at most, m."""
+SHARE_OF_BLOCK = 4
+"""The largest block is this part of the memory for blocks."""
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Box(NamedTuple):
+    """Rectangle of tiles, which have the cells from their own samples to the next tiles'."""
+
+    first_row: int
+    end_row: int
+    first_column: int
+    end_column: int
+
+    @property
+    def tiles(self) -> int:
+        """Number of tiles."""
+        return (self.end_row - self.first_row) * (self.end_column - self.first_column)
+
+    def holds(self, other: Box) -> bool:
+        """Return whether all tiles of another box are in this one."""
+        return (
+            self.first_row <= other.first_row
+            and other.end_row <= self.end_row
+            and self.first_column <= other.first_column
+            and other.end_column <= self.end_column
+        )
+
+
+class _Recent(Generic[Key, Value]):
+    """Values by key; those not used for longest are forgotten beyond a number of samples."""
+
+    def __init__(self, most: float) -> None:
+        self.most = most
+        self.values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._samples = 0
+
+    def get(self, key: Key) -> Value | None:
+        """Return a value, and note that it was used."""
+        if key not in self.values:
+            return None
+        self.values.move_to_end(key)
+        return self.values[key][0]
+
+    def put(self, key: Key, value: Value, samples: int) -> None:
+        """Keep a value."""
+        self._samples += samples - self.values.pop(key, (value, 0))[1]
+        self.values[key] = value, samples
+        while self._samples > self.most and len(self.values) > 1:
+            _, (_, forgotten) = self.values.popitem(last=False)
+            self._samples -= forgotten
+
+
+class TiledHeightMap(Terrain):
+    """Terrain whose samples are in files; the queries are those of `Terrain`.
+
+    They raise TerrainFileNotFound and TerrainFormatError if a tile is missing or damaged. A later
+    query reads it anew.
+    """
+
+    def __init__(self, files: TileFiles, memory_mb: float = MEMORY_MB) -> None:
+        """Make a terrain of files, which keeps heights of up to `memory_mb` in memory."""
+        finite_number("memory_mb", memory_mb, "MB", at_least=SMALLEST_MEMORY_MB)
+        grid = files.grid
+        self.rows = grid.rows
+        self.columns = grid.columns
+        self.origin_x = grid.origin_x
+        self.origin_y = grid.origin_y
+        self.step_x = grid.step_x
+        self.step_y = grid.step_y
+        datum = 0.0 if grid.geo_origin is None else grid.geo_origin[2]
+        self.z_min = grid.z_min - datum
+        self.z_max = grid.z_max - datum
+        self.name = files.path.stem
+        self.geo_origin = grid.geo_origin
+        self.files = (files.path,)
+        place = (self.origin_x, self.origin_y, self.step_x, self.step_y)
+        no_heights = np.zeros(1, np.float32)
+        no_heights.flags.writeable = False
+        self.ground = ground_of_grid(no_heights, *place, shape=(self.rows, self.columns))
+        self._point_altitude = self._altitude_of_point
+
+        # half of the memory for tiles, half for blocks with their pyramids
+        self._memory_mb = memory_mb
+        self._reader = files
+        self._tile = min(TILE, grid.side)
+        samples = memory_mb * 1e6 / np.float32().itemsize / 2.0
+        self._lock = threading.Lock()
+        self._tiles: _Recent[tuple[int, int], NDArray[np.float32]] = _Recent(samples)
+        self._blocks: _Recent[Box, HeightMap] = _Recent(samples * 12.0 / 13.0)
+        most = min(samples / SHARE_OF_BLOCK, MAX_CELLS / 2) / self._tile**2
+        self._most_tiles = max(FEW_TILES, int(most))
+
+    @classmethod
+    def open(cls, path: StrPath, *, memory_mb: float = MEMORY_MB) -> TiledHeightMap:
+        """Open a folder of `rfly terrain tile`, or a GeoTIFF whose cells are metres.
+
+        The GeoTIFF should be cloud-optimised or tiled: a tile is read at a time. Raises
+        TerrainFileNotFound, TerrainFormatError, and ConfigError for a raster that has to be
+        resampled.
+        """
+        return cls(open_files(path), memory_mb)
+
+    def is_loaded(self, x: ArrayLike, y: ArrayLike) -> bool:
+        """Return whether the tiles under these points are in memory."""
+        _, (flat_x, flat_y) = flat_arrays(("x", "y"), (x, y))
+        if not (flat_x.size and np.isfinite(flat_x).all() and np.isfinite(flat_y).all()):
+            return True
+        with self._lock:
+            return all(
+                self._found(box) is not None
+                or all((i, j) in self._tiles.values for i, j in self._tiles_under(box))
+                for _, box in self._boxes((flat_x, flat_x), (flat_y, flat_y))
+            )
+
+    def window(self, x: float, y: float, samples: int) -> HeightMap:
+        """Return the samples around a place, at most that many a side, on the map entirely."""
+        parts = []
+        for place, origin, step, count in (
+            (x, self.origin_x, self.step_x, self.rows),
+            (y, self.origin_y, self.step_y, self.columns),
+        ):
+            most = min(samples, count)
+            first = int(np.clip((place - origin) / step - most / 2, 0, count - most))
+            parts.append(range(first, first + most))
+        return self._map_of(*parts)
+
+    def part(self, region: Region | None = None) -> HeightMap:
+        """Return the samples of a region, x_min, x_max, y_min, y_max, as a map in memory.
+
+        Raises ValueError for a region with too few or too many samples.
+        """
+        rows, columns = selected(self, region)
+        count = (rows.stop - rows.start) * (columns.stop - columns.start)
+        if count > MAX_CELLS:
+            raise ValueError(
+                f"{count:,} samples, expected at most {MAX_CELLS:,}: name a smaller region"
+            )
+        return self._map_of(range(rows.start, rows.stop), range(columns.start, columns.stop))
+
+    def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
+        """Return every `stride`-th sample of a region; see `Terrain.point_cloud`."""
+        return self.part(region).point_cloud(stride)
+
+    def point_cloud_ned(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
+        """Return the same points in the same order as x north, y east, z down."""
+        return self.part(region).point_cloud_ned(stride)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TiledHeightMap, (self._reader, self._memory_mb)
+
+    def __repr__(self) -> str:
+        x_min, x_max, y_min, y_max = self.bounds
+        return (
+            f"<TiledHeightMap {self.name!r}: {self.rows} x {self.columns}, "
+            f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}>"
+        )
+
+    def _altitude_of_point(self, x: float, y: float) -> float:
+        if not math.isfinite(x - y):
+            return math.nan
+        return self._block_of_point(x, y)._point_altitude(x, y)
+
+    def _surface_at(
+        self, names: tuple[str, str], x: Any, y: Any
+    ) -> tuple[float, float, float, bool, bool]:
+        east, north = finite_floats(names, (x, y))
+        return surface_at(self._block_of_point(east, north).ground, east, north)
+
+    def _block_of_point(self, x: float, y: float) -> HeightMap:
+        """Return a block under a point."""
+        return self._block(self._box(x, x, y, y))
+
+    def _run(
+        self,
+        kernel: str,
+        names: Sequence[str],
+        values: Sequence[Any],
+        outputs: Sequence[tuple[Any, type]],
+        *options: Any,
+    ) -> list[NDArray[Any]]:
+        shape, arrays = flat_arrays(names, values, keep_float32=True)
+        sums = [float(array.sum()) for array in arrays]
+        if not math.isfinite(sum(sums)):
+            check_finite(names, [array.reshape(shape) for array in arrays])
+        if kernel == "insides" or not arrays[0].size:  # needs no heights
+            return run(kernel, self.ground, names, values, outputs, *options)
+
+        x, y = arrays[:2]
+        results: list[NDArray[Any]] = []
+        for chosen, box in self._boxes((x, x), (y, y)):
+            ground = self._block(box).ground
+            if chosen is None:
+                return run(kernel, ground, names, values, outputs, *options)
+            part = run(kernel, ground, names, [a[chosen] for a in arrays], outputs, *options)
+            results = results or [np.empty((x.size, *p.shape[1:]), p.dtype) for p in part]
+            for whole, piece in zip(results, part, strict=True):
+                whole[chosen] = piece
+        return [result.reshape(shape + result.shape[1:]) for result in results]
+
+    def _cast(self, inputs: list[NDArray[Any]], ranges: Floats, normals: Floats) -> bool:
+        origins, directions, limits = inputs
+        is_good = np.isfinite(origins).all() and np.isfinite(directions).all()
+        if not (is_good and directions.any(axis=1).all() and (limits >= 0.0).all()):
+            return False
+
+        # short rays: one block holds all that they can meet
+        reach = float(limits.max())
+        if math.isfinite(reach):
+            low = origins.min(axis=0) - reach
+            high = origins.max(axis=0) + reach
+            box = self._box(low[0], high[0], low[1], high[1])
+            if self._fits(box, ranges.size):
+                return ray_cast.cast_over(self._block(box), inputs, ranges, normals)
+
+        self._follow(inputs, ranges, normals)
+        return True
+
+    def _follow(self, inputs: list[NDArray[Any]], ranges: Floats, normals: Floats) -> None:
+        """Write ranges and normals of rays, piece by piece."""
+        origins, along, limits = (
+            np.broadcast_to(array, (ranges.size, *array.shape[1:])).astype(np.float64)
+            for array in inputs
+        )
+        along /= np.abs(along).max(axis=1, keepdims=True)
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        ranges[:] = np.inf
+        normals[:] = np.nan
+
+        longest = RAY_TILES * self._tile * min(self.step_x, self.step_y)
+        stride = longest / np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-9)
+        begin, end = self._span(origins, along, limits)
+        rays = np.flatnonzero(begin <= end)
+        t = begin[rays]
+        while rays.size:
+            stop = np.minimum(t + stride[rays], end[rays])
+            start = origins[rays] + t[:, None] * along[rays]
+            last = origins[rays] + stop[:, None] * along[rays]
+            x, y, _ = np.sort([start, last], axis=0).transpose(2, 0, 1)
+            for chosen, box in self._boxes(tuple(x), tuple(y)):
+                part = np.arange(rays.size) if chosen is None else chosen
+                hits = np.empty(part.size)
+                facing = np.empty((part.size if normals.size else 0, 3))
+                piece = [
+                    for_kernels(array[part], np.float64, (part.size, *array.shape[1:]))
+                    for array in (start, along[rays], stop - t)
+                ]
+                ray_cast.cast_over(self._block(box), piece, hits, facing)
+                ranges[rays[part]] = t[part] + hits
+                if normals.size:
+                    normals[rays[part]] = facing
+            goes_on = np.isinf(ranges[rays]) & (stop < end[rays])
+            rays = rays[goes_on]
+            t = stop[goes_on]
+
+    def _span(self, origins: Floats, along: Floats, limits: Floats) -> tuple[Floats, Floats]:
+        """Return where rays may meet the ground, m from their origins; begin > end: nowhere.
+
+        A cell is added at both ends, where the kernel finds the edge of the map itself.
+        """
+        begin = np.zeros(limits.size)
+        end = limits.copy()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x_min, x_max, y_min, y_max = self.bounds
+            for axis, low, high in ((0, x_min, x_max), (1, y_min, y_max)):
+                sides = (np.array([[low], [high]]) - origins[:, axis]) / along[:, axis]
+                is_within = (origins[:, axis] >= low) & (origins[:, axis] <= high)
+                is_level = along[:, axis] == 0.0
+                near, far = np.sort(sides, axis=0)
+                begin = np.maximum(begin, np.where(is_level, 0.0, near))
+                end = np.minimum(end, np.where(is_level, np.where(is_within, end, -1.0), far))
+
+            # below the highest point, and no farther than down to the lowest one
+            dz = along[:, 2]
+            to_low = (self.z_min - ROUNDED_M - origins[:, 2]) / dz
+            to_high = (self.z_max + ROUNDED_M - origins[:, 2]) / dz
+            end = np.where(dz < 0.0, np.minimum(end, np.maximum(to_low, begin)), end)
+            end = np.where(dz > 0.0, np.minimum(end, to_high), end)
+            end = np.where((dz == 0.0) & (to_high < 0.0), -1.0, end)
+            begin = np.where(dz < 0.0, np.maximum(begin, to_high), begin)
+
+        spare = self.step_x + self.step_y
+        is_somewhere = begin <= end + spare
+        begin = np.maximum(begin - spare, 0.0)
+        return begin, np.where(is_somewhere, np.minimum(end + spare, limits), -1.0)
+
+    def _boxes(
+        self, x: tuple[NDArray[Any], NDArray[Any]], y: tuple[NDArray[Any], NDArray[Any]]
+    ) -> Iterator[tuple[NDArray[np.intp] | None, Box]]:
+        """Yield boxes for one block each, and the indices of the rectangles that are in them.
+
+        x, y: lowest and highest coordinates of rectangles, m. None instead of indices: all.
+        """
+        waiting: list[NDArray[np.intp] | None] = [None]
+        while waiting:
+            chosen = waiting.pop()
+            low_x, high_x, low_y, high_y = (
+                array if chosen is None else array[chosen] for array in (*x, *y)
+            )
+            west, east = float(low_x.min()), float(high_x.max())
+            south, north = float(low_y.min()), float(high_y.max())
+            box = self._box(west, east, south, north)
+            if low_x.size == 1 or self._fits(box, low_x.size):
+                yield chosen, box
+                continue
+
+            # two halves of the longer side; of places that are the same, two halves of the list
+            if east - west >= north - south:
+                is_low = low_x + high_x < west + east
+            else:
+                is_low = low_y + high_y < south + north
+            if is_low.all() or not is_low.any():
+                is_low = np.arange(is_low.size) < is_low.size // 2
+            numbers = np.arange(is_low.size) if chosen is None else chosen
+            waiting += [numbers[is_low], numbers[~is_low]]
+
+    def _fits(self, box: Box, count: int) -> bool:
+        """Return whether one block may serve that many points or rays."""
+        return box.tiles <= min(self._most_tiles, max(FEW_TILES, count))
+
+    def _box(self, west: float, east: float, south: float, north: float) -> Box:
+        """Return the tiles whose cells a rectangle touches, those at the edge for one beyond it.
+
+        Large boxes are widened to a coarser grid, so that places that move do not need a new block
+        at each tile.
+        """
+        ends: list[int] = []
+        for low, high, origin, step, samples in (
+            (west, east, self.origin_x, self.step_x, self.rows),
+            (south, north, self.origin_y, self.step_y, self.columns),
+        ):
+            last = (samples - 2) // self._tile
+            first, end = (
+                int(min(max((place - origin) / step / self._tile, 0.0), last))
+                for place in (low, high)
+            )
+            coarse = max(1, (1 << (end + 1 - first).bit_length() - 1) >> 1)
+            ends += [first // coarse * coarse, min((end // coarse + 1) * coarse, last + 1)]
+        return Box(*ends)
+
+    def _found(self, box: Box) -> HeightMap | None:
+        """Return a block that holds a box."""
+        key = next((key for key in reversed(self._blocks.values) if key.holds(box)), box)
+        return self._blocks.get(key)
+
+    def _block(self, box: Box) -> HeightMap:
+        """Return a block that holds a box; its tiles are read if they have to be."""
+        with self._lock:
+            block = self._found(box)
+        if block is None:
+            block = self._map_of(*self._samples_of(box))
+            # the tolerance at the edge is that of the whole map
+            ground = block.ground._replace(slack_u=self.ground.slack_u, slack_v=self.ground.slack_v)
+            block._set(ground=ground)
+            with self._lock:
+                self._blocks.put(box, block, block.heights.size)
+        return block
+
+    def _samples_of(self, box: Box) -> tuple[range, range]:
+        """Return the rows and columns of a block: one more on each side than its cells have."""
+        first_row, end_row, first_column, end_column = (tile * self._tile for tile in box)
+        return (
+            range(max(first_row - 1, 0), min(end_row + 2, self.rows)),
+            range(max(first_column - 1, 0), min(end_column + 2, self.columns)),
+        )
+
+    def _tiles_under(self, box: Box) -> list[tuple[int, int]]:
+        """Return the tiles that a block is made of."""
+        return self._tiles_of(*self._samples_of(box))
+
+    def _tiles_of(self, rows: range, columns: range) -> list[tuple[int, int]]:
+        """Return the tiles that hold samples."""
+        return [
+            (i, j)
+            for i in range(rows.start // self._tile, (rows.stop - 1) // self._tile + 1)
+            for j in range(columns.start // self._tile, (columns.stop - 1) // self._tile + 1)
+        ]
+
+    def _map_of(self, rows: range, columns: range) -> HeightMap:
+        """Return samples as a map in memory."""
+        heights = np.empty((len(rows), len(columns)), np.float32)
+        tiles = self._tiles_of(rows, columns)
+
+        def fill(start: int, stop: int) -> None:
+            for i, j in tiles[start:stop]:
+                tile = self._heights_of(i, j)
+                own_row = i * self._tile
+                own_column = j * self._tile
+                first_row = max(own_row, rows.start)
+                first_column = max(own_column, columns.start)
+                part = tile[
+                    first_row - own_row : rows.stop - own_row,
+                    first_column - own_column : columns.stop - own_column,
+                ]
+                heights[
+                    first_row - rows.start : first_row - rows.start + part.shape[0],
+                    first_column - columns.start : first_column - columns.start + part.shape[1],
+                ] = part
+
+        in_chunks(fill, len(tiles), 1)
+        heights.flags.writeable = False  # shared, not copied
+        return HeightMap(
+            heights,
+            origin_x=self.origin_x + rows.start * self.step_x,
+            origin_y=self.origin_y + columns.start * self.step_y,
+            step_x=self.step_x,
+            step_y=self.step_y,
+            name=self.name,
+            geo_origin=self.geo_origin,
+            files=self.files,
+        )
+
+    def _heights_of(self, i: int, j: int) -> NDArray[np.float32]:
+        """Return the heights of a tile, which is read unless it is in memory."""
+        with self._lock:
+            tile = self._tiles.get((i, j))
+        if tile is None:
+            rows = range(i * self._tile, min((i + 1) * self._tile, self.rows))
+            columns = range(j * self._tile, min((j + 1) * self._tile, self.columns))
+            tile = self._reader.read(rows, columns)
+            with self._lock:
+                self._tiles.put((i, j), tile, tile.size)
+        return tile

@@ -1,0 +1,270 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Terrain in tiles against the whole map in memory, and against SciPy."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from optional_parts import late_module
+from scipy.interpolate import RegularGridInterpolator
+
+from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_terrain import HeightMap, TiledHeightMap, write_geotiff
+
+pytestmark = pytest.mark.needs("rasterio", "pyproj")
+
+rasterio = late_module("rasterio")
+affine = late_module("rasterio.transform")
+
+ROWS = 301
+COLUMNS = 263
+STEP = 5.0
+TILE = 32
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A map whose sides are no multiples of tiles, with a hill and a step."""
+    rng = np.random.default_rng(3)
+    x = np.linspace(0.0, 6.0, ROWS)[:, None]
+    y = np.linspace(0.0, 5.0, COLUMNS)
+    heights = 60.0 * np.sin(x) * np.cos(y) + rng.normal(0.0, 0.4, (ROWS, COLUMNS))
+    heights[150:170, 100:140] += 40.0
+    return HeightMap(
+        heights,
+        origin_x=-750.0,
+        origin_y=-655.0,
+        step_x=STEP,
+        step_y=STEP,
+        name="whole",
+        geo_origin=(46.5, 9.0, 0.0),
+    )
+
+
+@pytest.fixture(scope="module")
+def file(whole, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tiles") / "whole.tif"
+    write_geotiff(whole, path)
+    return path
+
+
+@pytest.fixture
+def tiled(file, monkeypatch):
+    """The same map in tiles of 32 samples, few of which fit in memory."""
+    monkeypatch.setattr("rfly_terrain.tiles.tiled_height_map.TILE", TILE)
+    return TiledHeightMap.open(file, memory_mb=1.0)
+
+
+def random_points(terrain, count, beyond=0.0, seed=1):
+    x_min, x_max, y_min, y_max = terrain.bounds
+    rng = np.random.default_rng(seed)
+    return (
+        rng.uniform(x_min - beyond, x_max + beyond, count),
+        rng.uniform(y_min - beyond, y_max + beyond, count),
+    )
+
+
+def border_points(terrain):
+    """Points exactly on the borders of tiles, on the edge, in corners, and an ulp beside."""
+    samples = np.array([0, 1, 31, 32, 33, 64, 256, 288])
+    x = terrain.origin_x + np.append(samples, ROWS - 1) * STEP
+    y = terrain.origin_y + np.append(samples[:-1], [COLUMNS - 1, 77]) * STEP
+    x, y = (np.concatenate([v, np.nextafter(v, -1e9), np.nextafter(v, 1e9)]) for v in (x, y))
+    return (v.ravel() for v in np.meshgrid(x, y))
+
+
+def test_facts(tiled, whole):
+    assert (tiled.rows, tiled.columns) == (ROWS, COLUMNS)
+    assert tiled.bounds == pytest.approx(whole.bounds, abs=1e-6)
+    assert tiled.geo_origin == pytest.approx((46.5, 9.0, 0.0), abs=1e-9)
+    assert tiled.name == "whole"
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_queries_equal_those_of_the_whole_map(tiled, whole, smooth):
+    x, y = random_points(whole, 3000, beyond=100.0)
+    ours = tiled.query(x, y, smooth=smooth)
+    theirs = whole.query(x, y, smooth=smooth)
+    np.testing.assert_allclose(ours.altitude, theirs.altitude, atol=1e-6)
+    np.testing.assert_array_equal(ours.inside, theirs.inside)
+    np.testing.assert_allclose(ours.normal, theirs.normal, atol=1e-6)
+
+
+def test_altitudes_equal_scipys(tiled, whole):
+    x, y = random_points(whole, 2000)
+    axes = (
+        whole.origin_x + STEP * np.arange(ROWS),
+        whole.origin_y + STEP * np.arange(COLUMNS),
+    )
+    scipy = RegularGridInterpolator(axes, whole.heights.astype(float))
+    np.testing.assert_allclose(tiled.altitude(x, y), scipy(np.stack([x, y], axis=1)), atol=1e-6)
+
+
+def test_borders_of_tiles_are_no_seams(tiled, whole):
+    x, y = border_points(whole)
+    np.testing.assert_allclose(tiled.altitude(x, y), whole.altitude(x, y), atol=1e-6)
+    smooth = tiled.gradient(x, y, smooth=True)
+    np.testing.assert_allclose(smooth, whole.gradient(x, y, smooth=True), atol=1e-6)
+    one = [tiled.altitude(a, b) for a, b in zip(x[:40].tolist(), y[:40].tolist(), strict=True)]
+    np.testing.assert_allclose(one, whole.altitude(x[:40], y[:40]), atol=1e-6)
+
+
+def test_moving_points_and_places(tiled, whole):
+    x, y = random_points(whole, 200)
+    rates = tiled.gradient_rate(x, y, 3.0, -2.0)
+    np.testing.assert_allclose(rates, whole.gradient_rate(x, y, 3.0, -2.0), atol=1e-6)
+    profile = tiled.profile((-690.0, -600.0), (790.0, 660.0), 400)
+    np.testing.assert_allclose(
+        profile.altitude, whole.profile((-690.0, -600.0), (790.0, 660.0), 400).altitude, atol=1e-6
+    )
+    assert tiled.altitude_at(46.5, 9.0) == pytest.approx(whole.altitude_at(46.5, 9.0), abs=1e-6)
+
+
+def rays(count, max_range, seed=4):
+    """Rays from above, from within the ground, from outside the map, level and upright ones."""
+    rng = np.random.default_rng(seed)
+    origins = rng.uniform((-1000, -900, -80), (1100, 1000, 220), (count, 3))
+    directions = rng.normal(size=(count, 3)) * (1.0, 1.0, 0.3)
+    directions[::11, 2] = 0.0
+    directions[::13, :2] = 0.0
+    directions[::17, 0] = 0.0
+    directions[~directions.any(axis=1)] = (0.0, 0.0, -1.0)
+    return origins, directions, np.broadcast_to(max_range, count)
+
+
+@pytest.mark.parametrize("max_range", [30.0, 400.0, np.inf])
+def test_rays_equal_those_of_the_whole_map(tiled, whole, max_range):
+    origins, directions, limits = rays(3000, max_range)
+    ours, our_normals = tiled.cast(origins, directions, limits, normals=True)
+    theirs, normals = whole.cast(origins, directions, limits, normals=True)
+    assert np.isfinite(theirs).sum() > 100
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    assert (np.abs(our_normals - normals) < 1e-6).all(axis=1)[np.isfinite(theirs)].mean() > 0.995
+    assert np.isnan(our_normals[np.isinf(theirs)]).all()
+
+
+def test_one_ray_over_all_tiles(tiled, whole):
+    origin = (-5000.0, -300.0, 75.0)
+    direction = (1.0, 0.1, -0.004)
+    assert tiled.cast(origin, direction) == pytest.approx(whole.cast(origin, direction), abs=1e-6)
+    assert tiled.cast(origin, (-1.0, 0.0, 0.0)) == np.inf
+    with pytest.raises(ValueError, match="directions is 0, 0, 0"):
+        tiled.cast(origin, (0.0, 0.0, 0.0))
+
+
+def test_lines_of_sight(tiled, whole):
+    a = np.stack([*random_points(whole, 500, seed=5), np.full(500, 30.0)], axis=1)
+    b = np.stack([*random_points(whole, 500, seed=6), np.full(500, 45.0)], axis=1)
+    free = whole.line_of_sight(a, b)
+    assert 50 < free.sum() < 450
+    np.testing.assert_array_equal(tiled.line_of_sight(a, b), free)
+
+
+def test_clouds_of_regions(tiled, whole):
+    region = (-33.0, 204.0, -101.0, 77.0)
+    np.testing.assert_allclose(
+        tiled.point_cloud(3, region), whole.point_cloud(3, region), atol=1e-4
+    )
+    np.testing.assert_allclose(tiled.point_cloud_ned(40), whole.point_cloud_ned(40), atol=1e-4)
+
+
+def test_a_window_stays_on_the_map(tiled, whole):
+    window = tiled.window(1e6, 0.0, 64)
+    assert window.bounds[1] == pytest.approx(whole.bounds[1], abs=1e-6)
+    assert window.heights.shape == (64, 64)
+    x, y = random_points(window, 50)
+    np.testing.assert_allclose(window.altitude(x, y), whole.altitude(x, y), atol=1e-6)
+    assert whole.window(0.0, 0.0, 10) is whole
+
+
+def test_memory_stays_within_the_limit(tiled, whole):
+    """A walk over the whole map reads its tiles anew, and keeps half of the limit for each use."""
+    for seed in range(5):
+        tiled.altitude(*random_points(whole, 400, seed=seed))
+        for kept in (tiled._tiles, tiled._blocks):
+            assert sum(samples for _, samples in kept.values.values()) <= 1e6 / 4 / 2
+
+
+def test_what_is_loaded(tiled):
+    assert not tiled.is_loaded(0.0, 0.0)
+    tiled.altitude(0.0, 0.0)
+    assert tiled.is_loaded([0.0, 1.0], [0.0, 2.0])
+    assert not tiled.is_loaded([0.0, 600.0], [0.0, 2.0])
+
+
+def test_values_that_are_no_places(tiled):
+    with pytest.raises(ValueError, match=r"x\[1\] is nan"):
+        tiled.altitude([0.0, np.nan], [0.0, 0.0])
+    with pytest.raises(ValueError, match="y is inf"):
+        tiled.altitude(0.0, np.inf)
+    assert tiled.altitude(np.empty(0), np.empty(0)).shape == (0,)
+    assert tiled.altitude(1e300, -1e300) == tiled.altitude(tiled.bounds[1], tiled.bounds[2])
+
+
+def test_a_copy_reads_the_same_files(tiled):
+    copy = pickle.loads(pickle.dumps(tiled))
+    assert copy.altitude(12.0, 34.0) == tiled.altitude(12.0, 34.0)
+
+
+def write_tif(path, raster, transform, nodata=None, crs="EPSG:32632", **options):
+    with rasterio.open(
+        path,
+        "w",
+        driver="GTiff",
+        width=raster.shape[1],
+        height=raster.shape[0],
+        count=1,
+        dtype=raster.dtype,
+        crs=crs,
+        transform=transform,
+        nodata=nodata,
+        **options,
+    ) as dataset:
+        dataset.write(raster, 1)
+    return path
+
+
+def test_a_cog_with_overviews_in_centimetres_below_the_equator(tmp_path, monkeypatch):
+    """Blocks of another size than tiles, overviews, counts of 1 cm, the southern hemisphere."""
+    monkeypatch.setattr("rfly_terrain.tiles.tiled_height_map.TILE", TILE)
+    counts = np.random.default_rng(0).integers(0, 60_000, (150, 170)).astype(np.uint16)
+    transform = affine.from_origin(500_000 - 850, 6_000_000, 10, 10)
+    options = {"tiled": True, "blockxsize": 48, "blockysize": 80, "crs": "EPSG:32732"}
+    path = write_tif(tmp_path / "south.tif", counts, transform, **options)
+    with rasterio.open(path, "r+") as dataset:
+        dataset.scales = (0.01,)
+        dataset.build_overviews([2, 4])
+    tiled = TiledHeightMap.open(path)
+    assert tiled.geo_origin[0] < -36.0
+    assert tiled.altitude(-845.0, 745.0) == pytest.approx(counts[0, 0] / 100, abs=1e-3)
+    assert tiled.altitude(845.0, -745.0) == pytest.approx(counts[-1, -1] / 100, abs=1e-3)
+    assert tiled.altitude(-525.0, 5.0) == pytest.approx(counts[74, 32] / 100, abs=1e-3)
+
+
+def test_files_that_cannot_serve(tmp_path, monkeypatch):
+    """A hole is told when its tile is read; other tiles answer before and after."""
+    monkeypatch.setattr("rfly_terrain.tiles.tiled_height_map.TILE", TILE)
+    raster = np.full((100, 100), 7.0, np.float32)
+    raster[80, 80] = -9999.0
+    transform = affine.from_origin(500_000 - 500, 5_000_000, 10, 10)
+    path = write_tif(tmp_path / "hole.tif", raster, transform, -9999.0)
+    tiled = TiledHeightMap.open(path)
+    assert tiled.altitude(-400.0, 400.0) == 7.0
+    with pytest.raises(TerrainFormatError, match=r"1 of .* cells that were read hold no data"):
+        tiled.altitude(300.0, -300.0)
+    assert tiled.altitude(-400.0, 400.0) == 7.0
+
+    degrees = write_tif(
+        tmp_path / "degrees.tif", raster, affine.from_origin(8, 47, 0.01, 0.01), crs="EPSG:4326"
+    )
+    with pytest.raises(ConfigError, match="rfly terrain tile"):
+        TiledHeightMap.open(degrees)
+    with pytest.raises(TerrainFileNotFound):
+        TiledHeightMap.open(tmp_path / "none")
+    path.unlink()
+    with pytest.raises(TerrainFileNotFound):
+        tiled.altitude(300.0, -300.0)
