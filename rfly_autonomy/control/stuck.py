@@ -22,6 +22,12 @@ WANTED_SHARE = 2.0
 A vehicle that is to stand, or to creep, is not stuck.
 """
 
+MEMORY_SHARE = 0.6
+"""Time for which places count as old ones, as a share of the time within which one must be left.
+
+A vehicle that rolls up a slippery ramp and back down again is at no new place.
+"""
+
 STEERING_OFF = 0.05
 """Deviation of the steering from its expected angle that is a fault, rad."""
 
@@ -55,6 +61,17 @@ class StuckLimits:
             raise ConfigError(f"stuck_distance is {self.distance} m, expected more than 0")
 
 
+@dataclass
+class _Place:
+    """Place at which a vehicle was."""
+
+    place: Floats
+    """Place, (2,), m."""
+
+    seen: float
+    """Time at which it was there last, s."""
+
+
 class StuckWatch:
     """Watch over a vehicle that drives: `text` is the reason if it is stuck, otherwise empty.
 
@@ -68,8 +85,12 @@ class StuckWatch:
     def reset(self) -> None:
         """Forget the place."""
         self._place = np.full(2, math.inf)
+        self._earlier: list[_Place] = []
         self._since = math.nan
         """Time at which the vehicle came to this place, s."""
+
+        self._reach = 0.0
+        """Largest distance from this place since then, m."""
 
         self._wanted = 0.0
         """Way that it was to drive since then, m."""
@@ -85,19 +106,34 @@ class StuckWatch:
         self._wanted += abs(speed) * (dt if dt > 0.0 else 0.0)
 
         # at another place, or to stand
-        if math.dist(place, self._place) > limits.distance or speed == 0.0:
+        if speed == 0.0 or self._is_new(time, place):
+            self._earlier.append(_Place(self._place, time))
             self._place = np.array(place)
             self._since = time
             self._wanted = 0.0
+            self._reach = limits.distance
+        self._reach = max(self._reach, math.dist(place, self._place))
 
         is_long = limits.time > 0.0 and time - self._since >= limits.time
         self.text = ""
         if is_long and self._wanted >= WANTED_SHARE * limits.distance:
             self.text = (
                 f"stuck: it was to drive {self._wanted:.0f} m and stayed within "
-                f"{limits.distance:g} m for {time - self._since:.0f} s"
+                f"{self._reach:.2g} m for {time - self._since:.0f} s"
             )
         return self.text
+
+    def _is_new(self, time: float, place: Floats) -> bool:
+        """Return whether a place (2,), m, is away from the present one and from earlier ones."""
+        distance = self.limits.distance
+        if math.dist(place, self._place) <= distance:
+            return False
+        memory = MEMORY_SHARE * self.limits.time
+        self._earlier = [old for old in self._earlier if time - old.seen <= memory]
+        back = [old for old in self._earlier if math.dist(place, old.place) <= distance]
+        for old in back:
+            old.seen = time
+        return not back
 
 
 class SteeringWatch:

@@ -93,6 +93,20 @@ def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
     assert traction.slip[0] == pytest.approx(4.0 / 3.72 - 1.0, rel=1e-9)
 
 
+def test_a_wheel_that_spins_uphill_while_the_vehicle_slides_back_is_cut(params):
+    """Its torque acts against the speed, as that of a brake, but with the spin."""
+
+    def share(spin, torque=10.0):
+        traction = TractionControl(params)
+        spins = np.full(4, spin / params.rolling_radius)
+        back = np.array((-1.0, 0.0, 0.0))
+        traction.update(spins, np.zeros(4), back, np.zeros(3), np.full(4, torque), 0.01)
+        return traction.share
+
+    assert share(spin=2.0) == pytest.approx(0.8)
+    assert share(spin=-0.5) == pytest.approx(1.0)  # the torque still slows the wheel down
+
+
 def test_motors_take_back_what_they_can_and_brakes_the_rest(params):
     law = SpeedController(params)
     drive, brake = law.torques(0.5, 2.5, 0.01)

@@ -55,6 +55,13 @@ def test_an_estimated_place_may_wander():
     assert stuck_at(2.0, lambda _: noise.normal(0.0, 0.1, 2)) == pytest.approx(10.0, abs=0.5)
 
 
+@pytest.mark.parametrize("phase", [0.0, 1.0, 3.0])
+def test_a_vehicle_that_slides_back_again_and_again_is_stuck(phase):
+    """It goes up and down by 2.8 m every 4 s; all its places are old ones after half of that."""
+    time = stuck_at(2.0, lambda t: (1.4 * math.sin(math.pi * t / 2.0 + phase), 0.0))
+    assert 10.0 <= time <= 14.0
+
+
 @pytest.mark.parametrize(
     ("speed", "place", "limits"),
     [
