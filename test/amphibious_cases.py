@@ -200,6 +200,8 @@ def random_state(p, rng, terrain, flying):
     x[33 + p.rotors] = rng.uniform(-1, 1) * p.max_steering
     x[34 + p.rotors : 38 + p.rotors] = rng.uniform(-1, 1, 4) * p.max_drive_torque
 
+    x[of_wheels(p, "steering_trim")[:4]] = rng.uniform(-0.1, 0.1, 4) * (p.steering_sign[:4] != 0.0)
+
     # the middle axle
     if len(p.wheels) > 4:
         spread = {

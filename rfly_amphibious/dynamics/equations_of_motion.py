@@ -173,11 +173,18 @@ def body_rates(
 
 @inlined_kernel
 def actuator_rates(x: Any, controls: Any, p: Any, dx: Any) -> None:
-    """Set the rates of the steering angle (Eq. 2.1) and of the drive torques (Eq. 2.2) in `dx`."""
+    """Set the rates of steering and its trims (Eq. 2.1) and of drive torques (Eq. 2.2) in `dx`."""
     steering = min(max(controls.steering, -p.max_steering), p.max_steering)
     rate = (steering - x.steering) / p.steering_lag
     dx.steering = min(max(rate, -p.max_steering_rate), p.max_steering_rate)
     for i in range(p.wheels):
+        # trims of steered wheels
+        most = abs(p.steering_sign[i]) * p.max_steering
+        trim = min(max(controls.steering_trim[i], -most), most)
+        rate = (trim - x.steering_trim[i]) / p.steering_lag
+        dx.steering_trim[i] = min(max(rate, -p.max_steering_rate), p.max_steering_rate)
+
+        # drive torques
         at_full_power = p.drive_power / max(abs(x.wheel_speed[i]), 1e-3)
         limit = p.driven[i] * min(p.max_drive_torque, at_full_power)
         torque = min(max(controls.drive_torque[i], -limit), limit)

@@ -72,6 +72,11 @@ class Controls:
     """Drive torques, (wheels,) or one number for all, N m, signed."""
     brake_torque: ArrayLike = 0.0
     """Brake torques, (wheels,) or one number for all, N m, ≥ 0."""
+    steering_trim: ArrayLike = 0.0
+    """Angles by which wheels are steered beyond those of the linkage, (wheels,), rad.
+
+    Wheels that are not steered have none.
+    """
 
     def __post_init__(self) -> None:
         if self.rotor_speed is not None and self.rotor_torque is not None:
@@ -102,6 +107,7 @@ class Controls:
             ("brake_torque", self.brake_torque, columns["brake_torque"]),
             (rotor_name, 0.0 if rotor is None else rotor, columns["rotor"]),
             ("steering", self.steering, state_layout.STEERING_COMMAND),
+            ("steering_trim", self.steering_trim, columns["steering_trim"]),
         )
 
         try:
@@ -209,13 +215,30 @@ class Outputs:
     """Forces of the tyres to the left, (…, wheels), N."""
     strut_force = _OfWheels("strut_force")
     """Forces of the struts, (…, wheels), N; positive pushes the body up."""
+    spring_force = _OfWheels("spring_force")
+    """Forces of the struts' springs, (…, wheels), N; positive pushes the body up."""
+    damper_force = _OfWheels("damper_force")
+    """Forces of the struts' dampers, (…, wheels), N; positive pushes the body up."""
     tyre_compression = _OfWheels("tyre_compression")
     """Compressions of the tyres, (…, wheels), m; 0 without contact."""
+    slip_ratio = _OfWheels("slip_ratio")
+    """Longitudinal slips κ' of the tyres, (…, wheels); positive drives forward."""
+    slip_angle = _OfWheels("slip_angle")
+    """Slip angles α' of the tyres, (…, wheels), rad; positive pushes to the left."""
 
     @property
     def thrust(self) -> Floats:
         """Thrusts of the rotors, (…, rotors), N."""
         return self.numbers[..., state_layout.THRUST : state_layout.THRUST + self.rotors]
+
+    @property
+    def rotor_torque(self) -> Floats:
+        """Torques at the rotors' shafts, (…, rotors), N m.
+
+        Positive turns a rotor in its sense; the body feels the opposite.
+        """
+        first = state_layout.ROTOR_TORQUE
+        return self.numbers[..., first : first + self.rotors]
 
     @property
     def rotor_power(self) -> Any:
@@ -357,6 +380,7 @@ class AmphibiousModel:
         steering: ArrayLike = 0.0,
         drive_torque: ArrayLike = 0.0,
         brake_torque_acting: ArrayLike = 0.0,
+        steering_trim: ArrayLike = 0.0,
         wind: ArrayLike = (0.0, 0.0, 0.0),
     ) -> Floats:
         """Return dx/dt of states (states,) or (n, states).
@@ -365,7 +389,9 @@ class AmphibiousModel:
         brakes exert, (wheels,), N m, and `wind` (3,) is in world axes, m/s. This is a pure
         function: it projects and latches nothing, and limits only the actuators.
         """
-        controls = Controls(rotor_speed, rotor_torque, steering, drive_torque)
+        controls = Controls(
+            rotor_speed, rotor_torque, steering, drive_torque, steering_trim=steering_trim
+        )
         return self._evaluate(x, controls, brake_torque_acting, wind)[0]
 
     def outputs(

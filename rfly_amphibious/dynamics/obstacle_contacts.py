@@ -402,7 +402,7 @@ def wheel_contact_with_part(
     tan_steering = math.tan(x.steering)
     for i in range(p.wheels):
         hub = (p.point_x[i], p.point_y[i], p.point_z[i] + x.strut[i])
-        axle = wheel_axle(i, tan_steering, p)
+        axle = wheel_axle(x, i, tan_steering, p)
         centre = in_world(place, motion, hub)
         tyre = Ellipsoid(centre, rotated(motion.rotation, axle), TYRE_FLATNESS, p.wheel_radius)
         distance, gradient = nearest(tyre, parts, k)

@@ -119,6 +119,9 @@ _WHEEL_CONTACTS: Shapes = {
     "slip": (2 * MAX_WHEELS,),
     "force_limit": (2 * MAX_WHEELS,),
     "slip_curve": (2 * MAX_WHEELS,),
+    # κ' and tan α' of the tyre deflections; 0 without contact
+    "slip_ratio": (MAX_WHEELS,),
+    "slip_tangent": (MAX_WHEELS,),
 }
 
 _ROTOR_AIR: Shapes = {

@@ -225,6 +225,7 @@ def rotor_forces(
         command = inputs.controls.rotor[j]
         acceleration = rotor_acceleration(speed, resistance, command, inputs.torques, p)
         shaft_torque = resistance + p.rotor_inertia * acceleration
+        outputs.rotor_torque[j] = shaft_torque
         dx.rotor_speed[j] = acceleration
         power += shaft_torque * speed
 

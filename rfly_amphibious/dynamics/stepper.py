@@ -137,6 +137,7 @@ class Stepper:
         row = self._row[0, 0]
         rotor = controls.rotor_torque if controls.torques else controls.rotor_speed
         row[state_layout.STEERING_COMMAND] = controls.steering
+        row[self._columns["steering_trim"]] = controls.steering_trim
         row[self._columns["drive_torque"]] = controls.drive_torque
         row[self._columns["brake_torque"]] = controls.brake_torque
         row[self._columns["rotor"]] = 0.0 if rotor is None else rotor

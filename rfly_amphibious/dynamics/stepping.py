@@ -165,6 +165,7 @@ def accept_controls(commands: Any, torques: bool, crashed: bool, p: Any, control
         controls.steering = 0.0
         controls.torques = 0.0
         for i in range(p.wheels):
+            controls.steering_trim[i] = 0.0
             controls.drive_torque[i] = 0.0
             controls.brake_torque[i] = p.max_brake_torque
         for j in range(p.rotors):
@@ -210,6 +211,8 @@ def report(p: Any, results: Any, row: Any) -> None:
     outputs = results.outputs
     for i in range(p.wheels):
         outputs.wheel_load[i] = results.wheels.load[i]
+        outputs.slip_ratio[i] = results.wheels.slip_ratio[i]
+        outputs.slip_angle[i] = math.atan(results.wheels.slip_tangent[i])
         outputs.tyre_compression[i] = results.wheels.compression[i]
     outputs.clearance = results.points.clearance
     outputs.wheels_off_map = results.points.wheels_off_map
@@ -281,6 +284,7 @@ def euler_step(
         x.strut_rate[i] += dt * dx.strut_rate[i]
         x.wheel_speed[i] += dt * dx.wheel_speed[i]
         x.drive_torque[i] += dt * dx.drive_torque[i]
+        x.steering_trim[i] += dt * dx.steering_trim[i]
     for j in range(p.rotors):
         x.rotor_speed[j] += dt * dx.rotor_speed[j]
     brake(x, inputs, dt, p)
@@ -316,7 +320,7 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
     tan_steering = math.tan(x.steering)
     rates = vector(x.rates)
     for i in range(p.wheels):
-        carrier = dot(wheel_axle(i, tan_steering, p), rates)
+        carrier = dot(wheel_axle(x, i, tan_steering, p), rates)
         free = x.wheel_speed[i] - dt * inputs.brake_acting[i] / p.wheel_inertia - carrier
         torque = min(max(inputs.controls.brake_torque[i], 0.0), p.max_brake_torque)
         slowed = max(0.0, abs(free) - dt * torque / p.wheel_inertia)

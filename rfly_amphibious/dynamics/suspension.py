@@ -17,14 +17,20 @@ from rfly_common.kernels.vectors import Vector, add, cross, dot, scaled
 
 
 @inlined_kernel
-def strut_force(x: Any, i: int, p: Any) -> float:
-    """Return the force of strut i on the body, F_s, N, positive upwards. Eq. 6.2."""
+def strut_force(x: Any, i: int, p: Any, outputs: Any) -> float:
+    """Return the force of strut i on the body, F_s, N, positive upwards. Eq. 6.2.
+
+    Set those of its spring and its damper in `outputs`.
+    """
     travel = x.strut[i]
     rate = x.strut_rate[i]
 
     # spring and damper
-    force = max(0.0, p.spring_load[i] + p.spring[i] * travel)
-    force += where(rate > 0.0, p.bump_damping, p.rebound_damping) * rate
+    spring = max(0.0, p.spring_load[i] + p.spring[i] * travel)
+    damper = where(rate > 0.0, p.bump_damping, p.rebound_damping) * rate
+    outputs.spring_force[i] = spring
+    outputs.damper_force[i] = damper
+    force = spring + damper
 
     # end stops only push
     bump = max(0.0, p.bump_stop_stiffness * (travel - p.bump_stop) + p.stop_damping * rate)
@@ -74,7 +80,7 @@ def wheel_forces(
         axle = row(wheels.axle, i)
         motor_torque = x.drive_torque[i] + inputs.brake_acting[i]
         tyre, couple = tyre_force(x, i, motor_torque, p, wheels, dx, outputs)
-        strut = strut_force(x, i, p)
+        strut = strut_force(x, i, p, outputs)
         own = hub_acceleration(hub, x.strut_rate[i], motion.rates)
 
         # the wheel passes on all but the force along the strut, and no moment about its axle

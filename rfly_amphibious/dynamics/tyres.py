@@ -13,7 +13,7 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_friction, ground_normal
-from rfly_amphibious.vehicle.steering import wheel_tangent
+from rfly_amphibious.vehicle.steering import trimmed_tangent, wheel_tangent
 from rfly_common.kernels.arcs import atan, sin
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
 from rfly_common.kernels.lanes import any_lane, where
@@ -41,9 +41,12 @@ def magic_formula(slip: float, shape: float, curvature: float) -> float:
 
 
 @inlined_kernel
-def wheel_axle(i: int, tan_steering: float, p: Any) -> Vector:
+def wheel_axle(x: Any, i: int, tan_steering: float, p: Any) -> Vector:
     """Return a, the axle of wheel i, body axes, to the left. Eq. 5.1."""
     tangent = wheel_tangent(p.steering_sign[i], p.point_y[i], p.steering_lever, tan_steering)
+    trim = x.steering_trim[i]
+    if any_lane(trim != 0.0):
+        tangent = trimmed_tangent(tangent, trim)
     cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
     return -tangent * cosine, cosine, 0.0
 
@@ -95,11 +98,13 @@ def wheel_contacts(
 
     for i in range(p.wheels):
         set_row(wheels.hub, i, (p.point_x[i], p.point_y[i], p.point_z[i] + x.strut[i]))
-        set_row(wheels.axle, i, wheel_axle(i, tan_steering, p))
+        set_row(wheels.axle, i, wheel_axle(x, i, tan_steering, p))
         wheels.load[i] = 0.0
         wheels.compression[i] = 0.0
         wheels.slip[i] = 0.0
         wheels.slip[p.wheels + i] = 0.0
+        wheels.slip_ratio[i] = 0.0
+        wheels.slip_tangent[i] = 0.0
         dx.tyre_x[i] = 0.0
         dx.tyre_y[i] = 0.0
         if some_touch:
@@ -199,6 +204,8 @@ def tyre_slip(
     gain_y = cornering / ((1.0 + ratio * ratio) * (p.relaxation_y * peak_y))
     slip_x = gain_x * x.tyre_x[i]
     slip_y = gain_y * x.tyre_y[i]
+    wheels.slip_ratio[i] = where(load > 0.0, x.tyre_x[i] / p.relaxation_x, 0.0)
+    wheels.slip_tangent[i] = where(load > 0.0, x.tyre_y[i] / p.relaxation_y, 0.0)
 
     # damping at low speed
     speed = wheels.hub_speed[i]

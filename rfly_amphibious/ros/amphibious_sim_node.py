@@ -9,6 +9,7 @@ It runs in real time or in lock-step.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from rfly_amphibious.ros.range_sensor_topics import WORLDS
 from rfly_amphibious.ros.simulation_loop import LONGEST_LAG_S, SimulationLoop
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
-from rfly_amphibious.simulation.simulation import MakeFailSafe, Simulation
+from rfly_amphibious.simulation.simulation import FailSafe, Simulation
 from rfly_amphibious.warm_up import warm_up
 from rfly_common.errors import ConfigError, FrameError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
@@ -46,7 +47,7 @@ SLOW = 0.9
 class AmphibiousSimNode(Node):
     """Node that simulates one vehicle as soon as it has a ground to stand on."""
 
-    def __init__(self, fail_safe: MakeFailSafe) -> None:
+    def __init__(self, fail_safe: Callable[..., FailSafe]) -> None:
         super().__init__("amphibious_sim_node")
         self._fail_safe = fail_safe
         self._vehicle = declare_vehicle_name(self)
@@ -56,8 +57,13 @@ class AmphibiousSimNode(Node):
         self._ground: LatestTerrain | None = None
         if setup.hears_terrain:
             self._ground = LatestTerrain(self, self._load)
-        method = {} if setup.scenario is None else {"method": setup.scenario.method}
-        settings = declare_parameters(self, SimulationParameters, defaults=method)
+        of_scenario = {}
+        if setup.scenario is not None:
+            of_scenario = {
+                "method": setup.scenario.method,
+                "rotor_command": setup.scenario.rotor_command,
+            }
+        settings = declare_parameters(self, SimulationParameters, defaults=of_scenario)
         self._settings = settings
 
         # objects on the ground
@@ -156,7 +162,7 @@ class AmphibiousSimNode(Node):
                 ),
                 setup.sensors,
                 setup.start,
-                fail_safe=self._fail_safe,
+                fail_safe=partial(self._fail_safe, rotor_command=settings.rotor_command),
                 wind=setup.wind,
                 seed=setup.wind.seed,
                 noise=settings.noise,
@@ -262,6 +268,9 @@ class AmphibiousSimNode(Node):
         )
 
 
-def main(fail_safe: MakeFailSafe) -> None:
-    """Run the executable `amphibious_sim_node`."""
+def main(fail_safe: Callable[..., FailSafe]) -> None:
+    """Run the executable `amphibious_sim_node`.
+
+    `fail_safe`: a MakeFailSafe that takes `rotor_command` as well.
+    """
     run(partial(AmphibiousSimNode, fail_safe), often=True)

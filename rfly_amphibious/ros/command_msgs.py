@@ -46,6 +46,8 @@ def wheel_command_to_msg(command: WheelCommand) -> WheelCommandMsg:
         drive_torque=np.asarray(command.drive_torque, float).tolist(),
         brake_torque=np.asarray(command.brake_torque, float).tolist(),
     )
+    if command.wheel_steering is not None:
+        message.wheel_steering_angle = np.asarray(command.wheel_steering, float).tolist()
     return stamped(message, command.time, "")
 
 
@@ -59,9 +61,10 @@ def msg_to_wheel_command(
 
     Without numbers it is 0 for each of the `wheels`.
     """
-    torques = (
+    drive, brake = (
         np.array(torque or [0.0] * wheels)
         for torque in (list(message.drive_torque), list(message.brake_torque))
     )
     time = time_since(message, epoch_ns, now)
-    return WheelCommand(time, message.steering_angle, *torques)
+    angles = np.array(message.wheel_steering_angle) if message.wheel_steering_angle else None
+    return WheelCommand(time, message.steering_angle, drive, brake, angles)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rfly_amphibious.dynamics.wind import MOST_ROUGHNESS, MOST_TURBULENCE
-from rfly_amphibious.simulation.commands import COMMAND_TIMEOUT
+from rfly_amphibious.simulation.commands import COMMAND_TIMEOUT, RotorQuantity
 from rfly_collision.shapes.shape_file import DEFAULT_SET
 from rfly_common.ros.node_parameters import parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
@@ -96,6 +96,11 @@ class SimulationParameters:
     method: Literal["rk4", "semi_implicit_euler"] = parameter(
         "rk4", "method of integration", shown="the scenario's, or rk4"
     )
+    rotor_command: RotorQuantity = parameter(
+        "speed",
+        "quantity by which the fail-safe commands the rotors; cmd/rotors may hold either",
+        shown="the scenario's, or speed",
+    )
     command_timeout: float = parameter(
         COMMAND_TIMEOUT,
         "s of simulation time: an older actuator command brings the fail-safe",
@@ -124,7 +129,7 @@ class SimulationParameters:
         "the node's time, in which the simulation begins (in lock-step or at another pace without "
         "use_sim_time they count from 0)",
     )
-    publish_truth: bool = parameter(True, "publish ground_truth/odom")
+    publish_truth: bool = parameter(True, "publish ground_truth/odom and ground_truth/forces")
     tf_source: Literal["estimate", "truth"] = parameter(
         "estimate",
         "publisher of the vehicle's /tf: state_estimator_node (estimate), or this node (truth)",

@@ -14,7 +14,7 @@ import time
 import numpy as np
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rfly_suite.msg import SimulationTick, VehicleStateArray
+from rfly_suite.msg import SimulationTick, VehicleForces, VehicleStateArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Bool
@@ -25,7 +25,7 @@ from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, sample_messages
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
-from rfly_amphibious.sensors.message_parts import frame_of
+from rfly_amphibious.sensors.message_parts import frame_of, set_forces, stamped
 from rfly_amphibious.sensors.sample_messages import SampleMessages
 from rfly_amphibious.sensors.samples import OdometrySamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -59,6 +59,8 @@ BACK_NS = 80_000_000
 """Step back of the stamps after a reset, ns, by which estimator and controllers know of it."""
 CLOCK_SLACK_S = 0.1
 """Largest lag behind the node's clock before moving objects jump to that clock's time, s."""
+FORCES_RATE = 100
+"""Rate of ground_truth/forces, Hz."""
 BATTERY_RATE = 2
 """Rate of battery, Hz."""
 KINDS = 10
@@ -113,6 +115,12 @@ class SimulationTopics:
             lock_step=settings.lock_step,
         )
 
+        self._base_frame = frame_of(vehicle, "base_link")
+        self._forces = (
+            publisher(node, VehicleForces, "ground_truth/forces", STATE_OUT)
+            if settings.publish_truth
+            else None
+        )
         self._failsafe = publisher(node, Bool, "failsafe", LATCHED)
         self._battery = publisher(node, BatteryState, "battery", STATE_OUT)
         self._ticks = (
@@ -179,6 +187,8 @@ class SimulationTopics:
             self._publish_battery(simulation)
         self.publish_tick(simulation)
 
+        if _due(ticks, period, FORCES_RATE):
+            self._publish_forces(simulation)
         if samples.wheel_odometry is not None:
             self._show.publish_wheel_odometry(samples.wheel_odometry, self.epoch_ns)
         if _due(ticks, period, CLOCK_RATE):
@@ -213,6 +223,12 @@ class SimulationTopics:
             message.header.stamp = ns_to_stamp(self.stamp_ns(simulation))
             self._ticks.publish(message)
             self.tick_at = time.monotonic()
+
+    def _publish_forces(self, simulation: Simulation) -> None:
+        """Publish the forces of the last step, if a node wants to know them."""
+        if self._forces is not None and self._forces.get_subscription_count():
+            message = stamped(VehicleForces(), simulation.time, self._base_frame, self.epoch_ns)
+            self._forces.publish(set_forces(message, simulation.outputs))
 
     def _publish_battery(self, simulation: Simulation) -> None:
         """Publish the battery's state, if the vehicle has one."""

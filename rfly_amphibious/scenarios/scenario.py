@@ -20,7 +20,7 @@ from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Method
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.scenarios.manoeuvre import Manoeuvre, Signal
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.commands import Mode, RotorQuantity
 from rfly_amphibious.simulation.events import SWITCHED_SENSORS, Event, Gust, RotorFails, SensorOff
 from rfly_amphibious.simulation.faults import Fault, FaultKind
 from rfly_amphibious.simulation.simulation import Simulation
@@ -87,6 +87,9 @@ class Scenario:
     method: Method = "rk4"
     """Method of integration."""
 
+    rotor_command: RotorQuantity = "speed"
+    """Quantity by which the controllers command the rotors."""
+
     notes: tuple[str, ...] = ()
     """Parts of a mission file that are not carried out."""
 
@@ -100,6 +103,8 @@ class Scenario:
     """Weather for lidar and cameras."""
 
     def __post_init__(self) -> None:
+        if self.manoeuvre is not None and self.rotor_command == "torque":
+            raise ConfigError("rotor_command: torque, but a manoeuvre's signals change speeds")
         for event in self.events:
             if isinstance(event, RotorFails) and not 0 <= event.rotor < self.params.rotors:
                 raise ConfigError(_no_rotor(event.rotor + 1, self.params))
@@ -293,6 +298,7 @@ class _ScenarioReader:
                 end=end.get("when", "mission_done"),
                 end_time=float(end["time_s"]),
                 method=content.get("method", "rk4"),
+                rotor_command=content.get("rotor_command", "speed"),
                 notes=tuple(notes),
                 manoeuvre=(
                     self._manoeuvre(mission["manoeuvre"]) if "manoeuvre" in mission else None

@@ -8,7 +8,7 @@ A message is any object with the fields of a ROS message: one of ROS's own class
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -16,8 +16,13 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_array, unit_quaternion
 from rfly_common.errors import SensorMessageError
 
+if TYPE_CHECKING:
+    from rfly_amphibious.dynamics.model import Outputs
+
 Message = TypeVar("Message", bound=Any)
 
+FORCES = ("spring_force", "damper_force", "slip_ratio", "slip_angle", "rotor_torque")
+"""Fields of VehicleForces, which are properties of `Outputs`."""
 UNKNOWN = 1e6
 """Variance of quantities that a sensor does not measure."""
 WENT_BACK_S = 0.05
@@ -63,6 +68,13 @@ def set_odometry(message: Message, child: str, p: Any, q: Any, v: Any, w: Any) -
     set_quaternion(pose.orientation, q)
     set_vector(twist.linear, v)
     set_vector(twist.angular, w)
+    return message
+
+
+def set_forces(message: Message, outputs: Outputs) -> Message:
+    """Return a VehicleForces with the forces and slips of one evaluation of the model."""
+    for name in FORCES:
+        setattr(message, name, getattr(outputs, name).tolist())
     return message
 
 

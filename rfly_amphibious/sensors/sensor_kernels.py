@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rfly_amphibious.vehicle import state_layout
-from rfly_amphibious.vehicle.steering import wheel_tangent
+from rfly_amphibious.vehicle.steering import trimmed_tangent, wheel_tangent
 from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 from rfly_common.kernels.record_vectors import quaternion, row, set_vector, vector
@@ -87,6 +87,8 @@ class JointGeometry(NamedTuple):
     """Sense in which each rotor turns, (rotors,)."""
     wheel_speed: Ints
     """Columns of the wheels' speeds in the state, (wheels,)."""
+    steering_trim: Ints
+    """Columns of the steering trims in the state, (wheels,)."""
 
 
 @kernel
@@ -205,7 +207,7 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
     `out` (k, 3 wheels + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and
     angles, rotor speeds and angles.
     """
-    steering_sign, wheel_y, steering_lever, rotor_spin, wheel_speed = geometry
+    steering_sign, wheel_y, steering_lever, rotor_spin, wheel_speed, steering_trim = geometry
     rotors = rotor_spin.size
     wheels = steering_sign.size
     wheel_angle = 2 * wheels
@@ -215,6 +217,9 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
         tangent = math.tan(x[k, state_layout.ROTOR_SPEED + rotors])
         for i in range(wheels):
             own = wheel_tangent(steering_sign[i], wheel_y[i], steering_lever, tangent)
+            trim = x[k, steering_trim[i]]
+            if trim != 0.0:
+                own = trimmed_tangent(own, trim)
             pitch_rate = x[k, state_layout.RATES + 1] - own * x[k, state_layout.RATES]
             carrier = pitch_rate / math.sqrt(1.0 + own * own)
             rate = x[k, wheel_speed[i]] - carrier

@@ -128,15 +128,14 @@ def joint_geometry(params: VehicleParameters) -> kernels.JointGeometry:
     """Return the geometry of a vehicle's joints for `kernels.turn_joints`."""
     record = vehicle_record(params, False, False, 0.0)
     states = np.arange(params.state_size)
-    wheel_speed = states[
-        state_layout.state_columns(params.rotors, len(params.wheels))["wheel_speed"]
-    ]
+    columns = state_layout.state_columns(params.rotors, len(params.wheels))
     return kernels.JointGeometry(
         np.array(record.steering_sign, float),
         params.hub_position[:, 1].copy(),
         float(record.steering_lever),
         np.array(params.rotor_spin, float),
-        wheel_speed,
+        states[columns["wheel_speed"]],
+        states[columns["steering_trim"]],
     )
 
 

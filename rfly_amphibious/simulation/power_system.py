@@ -72,7 +72,11 @@ class PowerSystem:
             return controls
         share = battery.voltage / (NOMINAL_CELL_VOLTAGE * battery.pack.cells)
         if battery.charge <= 0.0:
-            return Controls(steering=controls.steering, brake_torque=controls.brake_torque)
+            return Controls(
+                steering=controls.steering,
+                steering_trim=controls.steering_trim,
+                brake_torque=controls.brake_torque,
+            )
         if share >= 1.0:
             return controls
         if controls.rotor_torque is not None:

@@ -385,7 +385,8 @@ class Simulation:
         if self._failsafe is not None:
             return without_rotors(self._failsafe(state, self._outputs), self._failed, rotors)
         if self._controls is None:
-            controls = controls_of(self._rotors, self._wheels or self._braked_wheels)
+            wheels = self._wheels or self._braked_wheels
+            controls = controls_of(self.model.params, self._rotors, wheels)
             self._controls = without_rotors(controls, self._failed, rotors)
         return self._controls
 

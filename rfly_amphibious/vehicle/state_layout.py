@@ -5,13 +5,13 @@
 
 World axes are ENU, body axes FLU, the quaternion is w x y z (body -> world). Wheels: front left,
 front right, rear left, rear right; then middle left and middle right, where there is a middle axle.
-All numbers are SI. The state has 38 numbers and one more for each rotor.
+All numbers are SI. The state has 42 numbers and one more for each rotor.
 
 `STATE`, `CONTROLS`, `MEMORY_FIELDS` and `OUTPUTS` list the quantities of each array in their order.
 A quantity of the wheels has four neighbouring columns, one for each outer wheel. The columns of the
 two middle wheels follow after the last column of a vehicle without them, in the same order, two
-for each quantity. So a column means the same in all vehicles. A middle axle adds 12 numbers to the
-state, 4 to the controls, 2 to the memory and 10 to the outputs.
+for each quantity. So a column means the same in all vehicles. A middle axle adds 14 numbers to the
+state, 6 to the controls, 2 to the memory and 18 to the outputs.
 
 Kernels know none of these columns: they read records (`dynamics.records`), whose fields have the
 names of the quantities.
@@ -67,10 +67,9 @@ TYRE_X = 25
 TYRE_Y = 29
 """4 columns: lateral tyre deflection, m."""
 ROTOR_SPEED = 33
-"""A column for the speed of each rotor, rad/s; then steering (1 column, rad, positive = left) and
-drive torques (4 columns, N m)."""
-FIXED_STATES = 38
-"""Numbers in the state of a vehicle with four wheels, without those of its rotors."""
+"""A column for the speed of each rotor, rad/s; then steering (1 column, rad, positive = left),
+drive torques (4 columns, N m) and steering trims (4 columns: angle of each wheel beyond that of the
+linkage, rad, positive = left)."""
 
 STATE: Fields = (
     ("position", 3),
@@ -85,6 +84,7 @@ STATE: Fields = (
     ("rotor_speed", PER_ROTOR),
     ("steering", 1),
     ("drive_torque", PER_WHEEL),
+    ("steering_trim", PER_WHEEL),
 )
 
 # controls
@@ -95,13 +95,15 @@ DRIVE_COMMAND = 1
 BRAKE_COMMAND = 5
 """4 columns: brake torques, N m."""
 ROTOR_COMMAND = 9
-"""A column for each rotor: rad/s, or N m where rotor torques are commanded."""
+"""A column for each rotor: rad/s, or N m where rotor torques are commanded; then the steering trims
+(4 columns, rad)."""
 
 CONTROLS: Fields = (
     ("steering", 1),
     ("drive_torque", PER_WHEEL),
     ("brake_torque", PER_WHEEL),
     ("rotor", PER_ROTOR),
+    ("steering_trim", PER_WHEEL),
 )
 
 # memory: numbers besides the state that a simulation carries from step to step
@@ -165,8 +167,16 @@ CLEARANCE = 34
 """Height of the lowest wheel's lowest point above the ground, m; negative = compressed tyre."""
 OFF_MAP = 35
 """Number of wheels that are not above the map, where its edge's height is used."""
-REPORTED = 36
-"""Numbers in the outputs of a vehicle with four wheels."""
+SPRING_FORCE = 36
+"""4 columns: forces of the struts' springs, N; positive pushes the body up."""
+DAMPER_FORCE = 40
+"""4 columns: forces of the struts' dampers, N; positive pushes the body up."""
+SLIP_RATIO = 44
+"""4 columns: longitudinal slips of the tyres; positive drives forward."""
+SLIP_ANGLE = 48
+"""4 columns: slip angles of the tyres, rad; positive pushes to the left."""
+ROTOR_TORQUE = 52
+"""8 columns: torques at the rotors' shafts, N m; positive turns a rotor in its sense."""
 
 OUTPUTS: Fields = (
     ("specific_force", 3),
@@ -181,6 +191,11 @@ OUTPUTS: Fields = (
     ("rotor_down_speed", 1),
     ("clearance", 1),
     ("wheels_off_map", 1),
+    ("spring_force", PER_WHEEL),
+    ("damper_force", PER_WHEEL),
+    ("slip_ratio", PER_WHEEL),
+    ("slip_angle", PER_WHEEL),
+    ("rotor_torque", MAX_ROTORS),
 )
 
 CORNERS = 8
@@ -248,24 +263,30 @@ def output_columns(wheels: int) -> Columns:
     return columns(OUTPUTS, 0, wheels)
 
 
+def _size(fields: Fields, rotors: int, wheels: int) -> int:
+    """Return how many numbers an array of a vehicle has."""
+    sizes = {PER_WHEEL: wheels, PER_ROTOR: rotors}
+    return sum(sizes.get(size, size) for _, size in fields)
+
+
 def state_size(rotors: int, wheels: int) -> int:
     """Return how many numbers the state of a vehicle has."""
-    return FIXED_STATES + rotors + 6 * (wheels - OUTER_WHEELS)
+    return _size(STATE, rotors, wheels)
 
 
 def controls_size(rotors: int, wheels: int) -> int:
     """Return how many numbers the controls of a vehicle have."""
-    return ROTOR_COMMAND + rotors + 2 * (wheels - OUTER_WHEELS)
+    return _size(CONTROLS, rotors, wheels)
 
 
 def memory_size(wheels: int) -> int:
     """Return how many numbers the memory of a vehicle has."""
-    return MEMORY + wheels - OUTER_WHEELS
+    return _size(MEMORY_FIELDS, 0, wheels)
 
 
 def reported(wheels: int) -> int:
     """Return how many numbers one evaluation of a vehicle reports."""
-    return REPORTED + 5 * (wheels - OUTER_WHEELS)
+    return _size(OUTPUTS, 0, wheels)
 
 
 def crash_cause(code: int) -> str:
@@ -292,6 +313,7 @@ def state_names(rotors: int, wheels: int = OUTER_WHEELS) -> list[str]:
         "rotor_speed": [f"rotor_{j + 1}_radps" for j in range(rotors)],
         "steering": ["steering_rad"],
         "drive_torque": [f"drive_torque_{wheel}_nm" for wheel in WHEELS],
+        "steering_trim": [f"steering_trim_{wheel}_rad" for wheel in WHEELS],
     }
 
     every = np.arange(state_size(rotors, wheels))

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rfly_common.kernels.jit import inlined_kernel
 
 
@@ -17,3 +19,10 @@ def wheel_tangent(sign: float, wheel_y: float, lever: float, tan_steering: float
     centre of the turn, along the vehicle.
     """
     return sign * tan_steering / (1.0 - wheel_y * tan_steering / lever)
+
+
+@inlined_kernel
+def trimmed_tangent(tangent: float, trim: float) -> float:
+    """Return the tangent of an angle that exceeds the one of this `tangent` by `trim`, rad."""
+    more = math.tan(trim)
+    return (tangent + more) / (1.0 - tangent * more)

@@ -3,7 +3,8 @@
 
 """Chassis controller: steering, motor and brake commands from estimates.
 
-It controls traction, and steers vehicles without steered wheels by their motors.
+It gives each steered wheel its own angle, controls traction, and steers vehicles without steered
+wheels by their motors.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.simulation.commands import Mode, WheelCommand
+from rfly_amphibious.vehicle.ackermann import wheel_angles
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
 from rfly_autonomy.control.modes import ContactFilter, contact_of
@@ -495,8 +497,9 @@ class ChassisController:
             )
             if yaw_rate != 0.0 or wanted != 0.0:
                 drive = drive + turn
-            steering = 0.0
-        return WheelCommand(time, steering, drive, brake)
+            return WheelCommand(time, 0.0, drive, brake)
+        angles = wheel_angles(self.params, steering)
+        return WheelCommand(time, steering, drive, brake, angles)
 
     def _update_traction(self, velocity: Floats, rates: Floats) -> None:
         """Update the slips once for each sample of the wheels."""

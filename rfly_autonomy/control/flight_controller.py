@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_amphibious.simulation.commands import Mode, RotorCommand
+from rfly_amphibious.simulation.commands import Mode, RotorCommand, RotorQuantity
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController
 from rfly_autonomy.control.attitude_laws import AttitudeLaw
@@ -20,6 +20,7 @@ from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import ModeInputs, ModeLogic, contact_of, near_ground
 from rfly_autonomy.control.path_following import CLIMBING, SINKING
 from rfly_autonomy.control.position_controller import MAX_SPEED
+from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
 from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.estimation.clearance import Clearance
 from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
@@ -68,14 +69,14 @@ WORDS = {
 class FlightController:
     """Owner of the mode, and commander of the rotors.
 
-    `sense` takes samples; `step` takes an estimate and returns the speeds of the rotors. The
+    `sense` takes samples; `step` takes an estimate and returns speeds or torques of the rotors. The
     attitude loop runs in each step, the position loop for each new estimate. Between estimates the
     IMU shows how the vehicle moves on.
 
     `sensors`: sensors of the vehicle and their places; None: the shipped set of the vehicle's name.
     `delay` (s): from a sample until its command acts; the attitude loop is made slower for it. A
     motion command older than `command_timeout` (s) is lost. `trust_limits`: of the estimate's
-    uncertainty. `attitude_law`: by default the geometric one.
+    uncertainty. `attitude_law`: by default the geometric one. `rotor_command`: what it commands.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class FlightController:
         command_timeout: float = COMMAND_TIMEOUT,
         trust_limits: TrustLimits | None = None,
         attitude_law: AttitudeLaw | None = None,
+        rotor_command: RotorQuantity = "speed",
     ) -> None:
         self.sensors = SensorParameters.load(params.name) if sensors is None else sensors
         finite_number("delay", delay, "s", at_least=0.0)
@@ -102,6 +104,7 @@ class FlightController:
         self.attitude_loop = AttitudeController(
             params, self.attitude_frequency_of(params), attitude_law
         )
+        self._torque_law = RotorTorqueLaw(params) if rotor_command == "torque" else None
         self.command_timeout = command_timeout
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
@@ -131,6 +134,8 @@ class FlightController:
         The simulation calls it, for example, when it resets its time.
         """
         self.attitude_loop.reset()
+        if self._torque_law is not None:
+            self._torque_law.reset()
         self.trust.reset()
         self.logic = ModeLogic(Mode.DISARMED)
         self.flight_modes = FlightModes(self.params, self.logic, self.attitude_loop)
@@ -373,7 +378,7 @@ class FlightController:
 
         # rotors stay off before anything is known
         if reckoning.estimate is None:
-            return RotorCommand(max(self.time, 0.0), np.zeros(self.params.rotors))
+            return self._command(max(self.time, 0.0), np.zeros(self.params.rotors), dt)
 
         now = reckoning.motion
         self.flight_modes.advance(now, dt)
@@ -404,7 +409,13 @@ class FlightController:
             )
             self._since_update = 0.0
 
-        return RotorCommand(self.time, self._rotor_speeds(now))
+        return self._command(self.time, self._rotor_speeds(now), dt)
+
+    def _command(self, time: float, speeds: Floats, dt: float) -> RotorCommand:
+        """Return the command for wanted speeds, (rotors,), rad/s, dt seconds after the last one."""
+        if self._torque_law is None:
+            return RotorCommand(time, speeds)
+        return RotorCommand(time, self._torque_law.torques(time, speeds, dt), torques=True)
 
     def _rotor_speeds(self, now: EstimatedMotion) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, of the flight law, or without an IMU.
@@ -515,13 +526,16 @@ class FlightController:
         if joints.rotor_rate.shape[1] != self.params.rotors:
             return
 
+        speeds = np.abs(joints.rotor_rate[-1])
+        if self._torque_law is not None:
+            self._torque_law.measure(float(joints.time[-1]), speeds)
+
         # while the fail-safe acts, it commands the rotors
         if self._failsafe:
             watch.reset()
             return
 
         loop = self.attitude_loop
-        speeds = np.abs(joints.rotor_rate[-1])
         loop.note_speeds(speeds)
         watch.update(float(joints.time[-1]), speeds, loop.expected, loop.commanded)
         for rotor, reason in watch.failed.items():

@@ -3,9 +3,9 @@
 
 """Chassis controller that obeys joint commands of ros2_control, and nothing else.
 
-Each wheel holds its own rate; steered wheels take their angles. A skid-steer chassis holds the
-speed and the yaw rate that the rates of its sides mean. Mode, trust in the estimate and traction
-control are those of the chassis controller.
+Each wheel holds its own rate and, where it is steered, its own angle. A skid-steer chassis holds
+the speed and the yaw rate that the rates of its sides mean. Mode, trust in the estimate and
+traction control are those of the chassis controller.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import math
 import numpy as np
 
 from rfly_amphibious.simulation.commands import Mode, WheelCommand
+from rfly_amphibious.vehicle.ackermann import virtual_steering, wheel_angles
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import COMMAND_TIMEOUT, ChassisController
 from rfly_autonomy.control.joint_commands import JointCommand
-from rfly_autonomy.control.speed_controller import ForceObserver, virtual_steering
+from rfly_autonomy.control.speed_controller import ForceObserver
 from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, Trust, TrustLimits
@@ -140,6 +141,8 @@ class JointChassisController(ChassisController):
         self._command: JointCommand | None = None
         self._command_time = -math.inf
         self._virtual_steering = 0.0
+        self._angles = np.zeros(len(self.params.wheels))
+        """Angles of the wheels, (wheels,), rad."""
 
     def set_joints(self, command: JointCommand) -> None:
         """Obey this command from now on. Steering without a command stays as it is."""
@@ -149,6 +152,11 @@ class JointChassisController(ChassisController):
         if not math.isnan(steering):
             most = self.params.max_steering
             self._virtual_steering = min(max(steering, -most), most)
+
+            # steered wheels without a command turn with the others
+            others = wheel_angles(self.params, self._virtual_steering)
+            steered = np.isfinite(command.steering) & (self.params.steering_sign != 0.0)
+            self._angles = np.where(steered, command.steering, others)
         if self._skid is not None:
             self._set_sides(command.wheel_rate)
 
@@ -235,4 +243,4 @@ class JointChassisController(ChassisController):
                 0.0, speed, dt, grade, yaw_rate=yaw_rate, share=share
             )
         self._wheel_torque = drive - math.copysign(1.0, speed) * brake
-        return WheelCommand(time, self._virtual_steering, drive, brake)
+        return WheelCommand(time, self._virtual_steering, drive, brake, self._angles)

@@ -146,7 +146,7 @@ class MotorModel:
         steering = 0.0
         brake = 0.0
         if wheels is not None:
-            steering = wheels.steering_angle
+            steering, _ = wheels.steering(p)
             brake = float(np.max(wheels.brake_torque))
         left = np.clip(steering / p.max_steering, -1.0, 1.0) if p.max_steering else 0.0
         pressed = min(brake / p.max_brake_torque, 1.0) if p.max_brake_torque else 0.0

@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
-from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.commands import Mode, RotorQuantity
 from rfly_amphibious.vehicle import state_layout
 from rfly_autonomy.control.chassis_controller import SkidSteer, TractionControl
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import ModeInputs, ModeLogic, contact_of, near_ground
+from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.control.speed_controller import SpeedController, brake_torque_in, steering_lever
 from rfly_autonomy.estimation.estimate import EstimatedMotion
@@ -54,6 +55,7 @@ class Pilot:
         setpoints: SetpointSource,
         mode: Mode = Mode.DRIVE,
         period: float = 0.004,
+        rotor_command: RotorQuantity = "speed",
     ) -> None:
         self.params = model.params
         self.model = model
@@ -64,10 +66,13 @@ class Pilot:
         self.speed_controller = SpeedController(model.params)
         columns = state_layout.state_columns(model.params.rotors, len(model.params.wheels))
         self._wheel_speed = columns["wheel_speed"]
+        self._rotor_speed = columns["rotor_speed"]
+        self._torque_law = RotorTorqueLaw(model.params) if rotor_command == "torque" else None
         self._skid = SkidSteer(model.params) if model.params.steered == "none" else None
         self._traction = TractionControl(model.params)
         self._wheel_torque = np.zeros(len(model.params.wheels))
         self._steering = 0.0
+        self._time = 0.0
         self.modes = [mode]
         """Modes up to now, in their order."""
 
@@ -107,6 +112,9 @@ class Pilot:
                 self.modes.append(mode)
             self._entered = True
 
+        if self._torque_law is not None:
+            self._torque_law.measure(state.time, state.x[self._rotor_speed].copy())
+        self._time = state.time
         self._controls = self._commands(
             mode, now, situation.clearance, state.x[self._wheel_speed] - state.rates[1]
         )
@@ -162,7 +170,11 @@ class Pilot:
         brake_torque = brake_torque_in(
             mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched
         )
-        return Controls(rotor_speed=self.flight_modes.rotor_speeds(now), brake_torque=brake_torque)
+        speeds = self.flight_modes.rotor_speeds(now)
+        if self._torque_law is None:
+            return Controls(rotor_speed=speeds, brake_torque=brake_torque)
+        torques = self._torque_law.torques(self._time, speeds, self.period)
+        return Controls(rotor_torque=torques, brake_torque=brake_torque)
 
     def _drive(self, now: EstimatedMotion, wheel_speed: Floats) -> Controls:
         """Return the commands of a vehicle that drives.
@@ -195,9 +207,12 @@ class Pilot:
         return Controls(steering=steering, drive_torque=drive, brake_torque=brake)
 
 
-def abort_pilot(model: AmphibiousModel, period: float) -> Pilot:
+def abort_pilot(
+    model: AmphibiousModel, period: float, rotor_command: RotorQuantity = "speed"
+) -> Pilot:
     """Return the fail-safe of a simulation: level, 0.5 m/s down, brakes after contact.
 
-    `period`: time between its commands, s. docs/model, section 11.1.
+    `period`: time between its commands, s. `rotor_command`: what it commands. docs/model, section
+    11.1.
     """
-    return Pilot(model, timed_setpoints([]), Mode.ABORT, period)
+    return Pilot(model, timed_setpoints([]), Mode.ABORT, period, rotor_command)

@@ -66,21 +66,6 @@ def max_virtual_steering(params: VehicleParameters) -> float:
     return SKID_STEERING if params.steered == "none" else params.max_steering
 
 
-def virtual_steering(params: VehicleParameters, steering: Floats) -> float:
-    """Return the angle of the virtual wheel, rad, NaN without any angle of a wheel. Eq. 5.1.
-
-    `steering`: angles of the wheels, (wheels,), rad, of which those that are steered and finite
-    count. The linkage has one degree of freedom, so they are averaged.
-    """
-    p = params
-    counts = np.isfinite(steering) & (p.steering_sign != 0.0)
-    if not counts.any():
-        return math.nan
-    own = np.tan(steering[counts])
-    across = p.hub_position[counts, 1] / p.steering_lever
-    return float(np.arctan(own / (p.steering_sign[counts] + across * own)).mean())
-
-
 def steering_lever(params: VehicleParameters) -> float:
     """Return tan(steering) over the curvature of the path, m. Three axles: Eq. 10.15.
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rfly_amphibious.sensors.samples import JointSamples
+from rfly_amphibious.vehicle.ackermann import virtual_steering
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.speed_controller import steering_lever, virtual_steering
+from rfly_autonomy.control.speed_controller import steering_lever
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 

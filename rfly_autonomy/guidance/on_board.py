@@ -43,7 +43,7 @@ class OnBoard:
         else:
             self.guide = ManoeuvreGuide(scenario.manoeuvre, params)
 
-        self.flight = FlightController(params, sensors)
+        self.flight = FlightController(params, sensors, rotor_command=scenario.rotor_command)
         self.chassis = ChassisController(params)
         self.estimate: Estimate | None = None
         self.refused = ""

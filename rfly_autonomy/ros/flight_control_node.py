@@ -46,6 +46,7 @@ class FlightControlNode(Node):
             command_timeout=settings.command_timeout,
             trust_limits=declare_parameters(self, TrustParameters).limits,
             attitude_law=load_attitude_law(settings.attitude_law),
+            rotor_command=settings.rotor_command,
         )
 
         self._diagnostics = Diagnostics(self, "flight", name, self._update_diagnostics)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 from rfly_amphibious.ros.node_parameters import SENSORS, VEHICLE, VehicleNameParameters
+from rfly_amphibious.simulation.commands import RotorQuantity
 from rfly_autonomy.control import chassis_controller, flight_controller
 from rfly_autonomy.control.attitude_laws import GEOMETRIC
 from rfly_autonomy.control.stuck import StuckLimits
@@ -165,6 +166,11 @@ class FlightControlParameters:
         "s of silence, after which a motion command is lost: hover 2 s, then land",
         low=0.05,
         high=3600.0,
+    )
+    rotor_command: RotorQuantity = parameter(
+        "speed",
+        "quantity by which it commands the rotors: speed, or torque, for motors that have no speed "
+        "controller of their own",
     )
     attitude_law: str = parameter(
         GEOMETRIC,

@@ -325,6 +325,8 @@ class Facts:
     rotors: int
     start: tuple[float, float, float]
     seed: int
+    rotor_command: str = "speed"
+    """Quantity by which the rotors are commanded: speed or torque."""
 
 
 def _facts(settings: Mapping[str, str]) -> Facts:
@@ -361,6 +363,7 @@ def _facts(settings: Mapping[str, str]) -> Facts:
         rotors,
         start,
         scenario.wind.seed,
+        scenario.rotor_command,
     )
 
 
@@ -402,7 +405,8 @@ def vehicle_nodes(
     # parameters of single nodes
     special: dict[str, dict[str, Any]] = {
         SIMULATION.executable: simulated | sensors,
-        **{node.executable: sensors for node in (ESTIMATOR, FLIGHT)},
+        ESTIMATOR.executable: sensors,
+        FLIGHT.executable: sensors | {"rotor_command": facts.rotor_command},
         LINK.executable: {
             "transport": settings["controller"],
             "port": link_port,

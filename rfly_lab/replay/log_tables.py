@@ -176,7 +176,7 @@ def _imu(message: Any, oriented: bool) -> list[float]:
 
 
 def _wheel_command(message: Any, wheels: int) -> list[float]:
-    """Return steering, drive and brake torques; an empty list is 0 for all wheels."""
+    """Return the virtual wheel's steering, drive and brake torques; an empty list is all 0."""
     torques = (message.drive_torque, message.brake_torque)
     drive, brake = (list(each) or [0.0] * wheels for each in torques)
     return [message.steering_angle, *drive, *brake]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -162,7 +163,8 @@ class _ClosedLoop:
         self._keeps_ticks = keep_ticks
         self.ticks: list[Tick] = []
         self._end_time = scenario.end_time
-        self._simulation = scenario.simulation(sensors, fail_safe=abort_pilot)
+        fail_safe = partial(abort_pilot, rotor_command=scenario.rotor_command)
+        self._simulation = scenario.simulation(sensors, fail_safe=fail_safe)
         self._aboard = OnBoard(scenario, sensors, estimator)
         self._failsafe = False
         self._waiting_told = False

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.sensors.message_parts import set_odometry, stamped
+from rfly_amphibious.dynamics.model import Outputs
+from rfly_amphibious.sensors.message_parts import set_forces, set_odometry, stamped
 from rfly_amphibious.sensors.sample_messages import SAMPLE_TOPICS, SampleMessages
 from rfly_amphibious.sensors.samples import (
     ImuSamples,
@@ -67,6 +68,7 @@ OF_SENSORS = (
 TOPICS = {
     "/tf": "tf2_msgs/TFMessage",
     **{f"/{topic}": SAMPLE_TOPICS[topic].type for topic in OF_TRUTH},
+    "/ground_truth/forces": "rfly_suite/VehicleForces",
     "/rotor_speeds": "std_msgs/Float64MultiArray",
     "/mode": "std_msgs/String",
     "/vehicle_states": "rfly_suite/VehicleStateArray",
@@ -97,9 +99,10 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
     `/imu/data` is that of an IMU in base_link (frame `<vehicle>/base_link`), `/rotor_speeds` are
     rad/s, `/wheel_loads` N, `/vehicle_states` what RflySim3D and `rfly view` show. Of a closed loop
     that kept its ticks: what its sensors measured, with their noise and rates, and the estimates
-    and commands (SENSED_TOPICS); `/ground_truth/odom`, `/rotor_speeds` and `/vehicle_states` stay
-    true. The metadata hold scenario, map, vehicle, seed, ending and the place of the world's origin
-    (latitude, longitude, deg, altitude, m). Raise ConfigError without mcap-ros2-support.
+    and commands (SENSED_TOPICS); `/ground_truth/odom`, `/ground_truth/forces`, `/rotor_speeds` and
+    `/vehicle_states` stay true. The metadata hold scenario, map, vehicle, seed, ending and the
+    place of the world's origin (latitude, longitude, deg, altitude, m). Raise ConfigError without
+    mcap-ros2-support.
     """
     check_mcap()
     from mcap_ros2.writer import Writer
@@ -200,6 +203,9 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
             "steering_angle": float(wheels.steering_angle),
             "drive_torque": wheels.drive_torque.tolist(),
             "brake_torque": wheels.brake_torque.tolist(),
+            "wheel_steering_angle": (
+                [] if wheels.wheel_steering is None else wheels.wheel_steering.tolist()
+            ),
         }
         yield now, "/cmd/wheels", wheel_command
 
@@ -230,6 +236,9 @@ def _messages(run: ScenarioRun, vehicle: str) -> Iterator[Stamped]:
 
         yield time_ns, "/tf", {"transforms": [link]}
         yield time_ns, "/rotor_speeds", _array("rotor", rotor_speed[k])
+        forces = stamped(new_message("rfly_suite/VehicleForces"), time_ns * 1e-9, base)
+        outputs = Outputs(run.outputs.numbers[k], rotors)
+        yield time_ns, "/ground_truth/forces", set_forces(forces, outputs)
         if k % _AT_ONCE == 0:
             part = slice(k, k + _AT_ONCE)
             sampled = {topic: messages_of(topic, _part(truth[topic], part)) for topic in OF_TRUTH}

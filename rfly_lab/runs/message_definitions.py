@@ -37,7 +37,11 @@ _FIELDS = {
     "rfly_suite/RotorCommand": "std_msgs/Header header\nuint8 mode\nfloat64[] value",
     "rfly_suite/WheelCommand": (
         "std_msgs/Header header\nfloat64 steering_angle\nfloat64[] drive_torque\n"
-        "float64[] brake_torque"
+        "float64[] brake_torque\nfloat64[] wheel_steering_angle"
+    ),
+    "rfly_suite/VehicleForces": (
+        "std_msgs/Header header\nfloat64[] spring_force\nfloat64[] damper_force\n"
+        "float64[] slip_ratio\nfloat64[] slip_angle\nfloat64[] rotor_torque"
     ),
     "rfly_suite/VehicleStateArray": (
         "std_msgs/Header header\nstring source\nint32[] id\nint32[] vehicle_type\n"

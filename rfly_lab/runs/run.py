@@ -13,7 +13,7 @@ from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.stepper import Stepper
 from rfly_amphibious.dynamics.wind_field import WindField
 from rfly_amphibious.scenarios.scenario import Scenario
-from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.commands import Mode, RotorQuantity
 from rfly_amphibious.simulation.events import RotorFails, gust_wind, without_rotors
 from rfly_amphibious.simulation.faults import Fault, faulty_controls
 from rfly_amphibious.simulation.power_system import PowerSystem
@@ -57,9 +57,14 @@ def run_scenario(
 class MissionPilot:
     """Truth pilot along the legs of a mission; its `guide` takes the truth for its estimate."""
 
-    def __init__(self, model: AmphibiousModel, legs: Sequence[Leg]) -> None:
+    def __init__(
+        self,
+        model: AmphibiousModel,
+        legs: Sequence[Leg],
+        rotor_command: RotorQuantity = "speed",
+    ) -> None:
         self.guide = MissionGuide(legs, model.params, model.terrain)
-        self._pilot = Pilot(model, self._setpoint, Mode.DRIVE, DRIVING_PERIOD)
+        self._pilot = Pilot(model, self._setpoint, Mode.DRIVE, DRIVING_PERIOD, rotor_command)
 
     @property
     def mode(self) -> Mode:
@@ -104,7 +109,7 @@ class _TruthLoop:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         model = scenario.model()
-        self._pilot = MissionPilot(model, scenario.legs)
+        self._pilot = MissionPilot(model, scenario.legs, scenario.rotor_command)
         begin = model.standing(*scenario.start, scenario.heading)
         self._steps = round(scenario.end_time / STEP)
         self._stepper = Stepper(model, begin, self._steps, STEP, scenario.wind, scenario.method)

@@ -27,7 +27,8 @@ def check_run_format(path: Path) -> None:
 def table(run: ScenarioRun) -> tuple[list[str], Floats]:
     """Return the names of the columns, and their numbers (k, names).
 
-    Time, state (`state_layout.state_names`), loads, tyre forces, thrusts, power and wind.
+    Time, state (`state_layout.state_names`), loads, tyre forces, thrusts, power, wind, forces of
+    the suspension, slips and torques of the rotors.
     """
     rotors = run.scenario.params.rotors
     wheels = run.scenario.params.wheels
@@ -39,6 +40,14 @@ def table(run: ScenarioRun) -> tuple[list[str], Floats]:
     names += [f"thrust_{rotor + 1}_n" for rotor in range(rotors)]
     names += ["rotor_power_w", "wheel_power_w", "clearance_m"]
     names += [f"wind_{axis}_mps" for axis in "xyz"]
+    for quantity, unit in (
+        ("spring_force", "_n"),
+        ("damper_force", "_n"),
+        ("slip_ratio", ""),
+        ("slip_angle", "_rad"),
+    ):
+        names += [f"{quantity}_{wheel}{unit}" for wheel in wheels]
+    names += [f"rotor_torque_{rotor + 1}_nm" for rotor in range(rotors)]
 
     numbers = np.column_stack(
         [
@@ -52,6 +61,11 @@ def table(run: ScenarioRun) -> tuple[list[str], Floats]:
             run.wheel_power,
             out.clearance,
             run.wind,
+            out.spring_force,
+            out.damper_force,
+            out.slip_ratio,
+            out.slip_angle,
+            out.rotor_torque,
         ]
     )
     return names, numbers

@@ -58,7 +58,7 @@ def air_torque(p, speed, velocity):
     return (thrust * (velocity[2] + induced) + profile - pushed) / speed
 
 
-def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torques):
+def reference(p, terrain, x, command, steering, trim, torque, brake, wind, rotor_torques):
     R = rotation(x)
     v = x[3:6]
     w = x[10:13]
@@ -155,7 +155,10 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     lever, against = {"front": (p.wheelbase, 0.0), "all": (p.wheelbase / 2, -1.0)}[p.steered]
     t = np.tan(delta) * p.track / 2 / lever
     angles = np.arctan(np.tan(delta) / np.array((1 - t, 1 + t)))
-    angles = np.concatenate((angles, against * angles, (0.0, 0.0)))
+    angles = np.concatenate((angles, against * angles, (0.0, 0.0)))[:wheels]
+    turns = np.repeat((1.0, float(against != 0.0), 0.0), 2)[:wheels]
+    trims = x[of_wheels(p, "steering_trim")]
+    angles = angles + trims
 
     # wheels
     loads = np.zeros(wheels)
@@ -262,6 +265,9 @@ def reference(p, terrain, x, command, steering, torque, brake, wind, rotor_torqu
     dx[33 : 33 + p.rotors] = speed_rate
     rate = (np.clip(steering, -p.max_steering, p.max_steering) - delta) / p.steering_lag
     dx[33 + p.rotors] = np.clip(rate, -p.max_steering_rate, p.max_steering_rate)
+    rate = (turns * np.clip(trim, -p.max_steering, p.max_steering) - trims) / p.steering_lag
+    rate = np.clip(rate, -p.max_steering_rate, p.max_steering_rate)
+    dx[of_wheels(p, "steering_trim")] = rate
     limit = np.minimum(
         p.max_drive_torque, p.max_drive_power / wheels / np.maximum(np.abs(spin), 1e-3)
     )
@@ -288,6 +294,7 @@ def test_all_derivatives_of_random_states(name):
         x = random_state(p, rng, terrain, k % 3 == 0)
         wind = rng.normal(0, 3, 3)
         steering = rng.uniform(-1, 1)
+        trim = rng.uniform(-0.8, 0.8, len(p.wheels))
         torque = rng.normal(0, 1, len(p.wheels)) * p.max_drive_torque
         brake = rng.normal(0, 1, len(p.wheels)) * p.max_brake_torque
         torques = k % 2 == 0
@@ -298,9 +305,17 @@ def test_all_derivatives_of_random_states(name):
             command = rng.uniform(0, 1.2, p.rotors) * p.max_rotor_speed
             rotor = {"rotor_speed": command}
 
-        expected, loads = reference(p, terrain, x, command, steering, torque, brake, wind, torques)
+        expected, loads = reference(
+            p, terrain, x, command, steering, trim, torque, brake, wind, torques
+        )
         got = model.derivative(
-            x, steering=steering, drive_torque=torque, brake_torque_acting=brake, wind=wind, **rotor
+            x,
+            steering=steering,
+            steering_trim=trim,
+            drive_torque=torque,
+            brake_torque_acting=brake,
+            wind=wind,
+            **rotor,
         )
 
         # each quantity against its own size
@@ -314,6 +329,7 @@ def test_all_derivatives_of_random_states(name):
             of_wheels(p, "wheel_speed"),
             of_wheels(p, "tyre_x") + of_wheels(p, "tyre_y"),
             [*range(33, 34 + p.rotors), *of_wheels(p, "drive_torque")],
+            of_wheels(p, "steering_trim"),
         ):
             scale = np.abs(expected[part]).max() + 1e-3
             assert got[part] == pytest.approx(expected[part], rel=0, abs=1e-10 * scale), (k, part)

@@ -181,6 +181,21 @@ def test_publishes_its_battery(seat) -> None:
     assert message.power_supply_status == BatteryState.POWER_SUPPLY_STATUS_DISCHARGING
 
 
+def test_tells_the_forces_that_its_equations_use(seat) -> None:
+    """Springs of a standing vehicle carry 25.2 kg, and its rotors take no torque."""
+    from rfly_suite.msg import VehicleForces
+
+    from rfly_common.ros.qos import SENSORS
+
+    heard = seat.peer.receive(VehicleForces, "/car/ground_truth/forces", SENSORS)
+    message = seat.until(lambda: heard)[-1]
+    assert message.header.frame_id == "car/base_link"
+    assert sum(message.spring_force) == pytest.approx(25.2 * 9.80665, rel=1e-3)
+    assert max(map(abs, message.damper_force)) < 1.0
+    assert [len(message.slip_ratio), len(message.slip_angle)] == [4, 4]
+    assert list(message.rotor_torque) == [0.0] * 6
+
+
 def test_tells_where_it_is_in_every_way_that_is_asked_for(seat) -> None:
     from nav_msgs.msg import Odometry
     from rfly_suite.msg import VehicleStateArray

@@ -240,13 +240,14 @@ def test_joints_are_read_by_name(sensed) -> None:
     assert straight.steering[0, 0] > straight.steering[0, 1] > 0.0 == straight.steering[0, 2]
 
 
-def test_commands_there_and_back() -> None:
+@pytest.mark.parametrize("angles", [None, np.array((0.1, 0.2, 0.0, 0.0))])
+def test_commands_there_and_back(angles) -> None:
     rotors = RotorCommand(1.004, np.arange(6.0), torques=True)
     back = msgs.msg_to_rotor_command(through_the_wire(msgs.rotor_command_to_msg(rotors)), 9.0)
     expected = (1.004, [0, 1, 2, 3, 4, 5], True)
     assert (back.time, back.value.tolist(), back.torques) == expected
     wheels = WheelCommand(
-        2.5, -0.1, np.array((1.0, -2.0, 3.0, 4.0)), np.array((0.0, 5.0, 6.0, 7.0))
+        2.5, -0.1, np.array((1.0, -2.0, 3.0, 4.0)), np.array((0.0, 5.0, 6.0, 7.0)), angles
     )
     read = msgs.msg_to_wheel_command(through_the_wire(msgs.wheel_command_to_msg(wheels)), 9.0)
     for name in (field.name for field in dataclasses.fields(wheels)):

@@ -127,15 +127,16 @@ def test_the_first_columns_are_those_of_four_wheels():
             ("tyre_x", "m"),
             ("tyre_y", "m"),
             ("drive_torque", "nm"),
+            ("steering_trim", "rad"),
         )
         for wheel in ("ml", "mr")
     ]
-    assert len(six) == SIX.state_size == 56
+    assert len(six) == SIX.state_size == 62
     assert (
         state_layout.controls_size(6, 6),
         state_layout.memory_size(6),
         state_layout.reported(6),
-    ) == (19, 16, 46)
+    ) == (25, 16, 78)
     columns = state_layout.state_columns(6, 6)
     names = np.array(six)
     assert names[columns["wheel_speed"]].tolist() == [f"wheel_speed_{w}_radps" for w in WHEELS]
@@ -155,7 +156,7 @@ def test_columns_are_those_of_the_constants(wheels):
 
     for name in state_layout.STATE[:10]:
         assert first(state, name[0]) == getattr(state_layout, name[0].upper())
-    assert [first(controls, name) for name, _ in state_layout.CONTROLS] == [
+    assert [first(controls, name) for name, _ in state_layout.CONTROLS[:-1]] == [
         state_layout.STEERING_COMMAND,
         state_layout.DRIVE_COMMAND,
         state_layout.BRAKE_COMMAND,
@@ -163,9 +164,9 @@ def test_columns_are_those_of_the_constants(wheels):
     ]
     for name, _ in state_layout.MEMORY_FIELDS:
         assert first(memory, name) == getattr(state_layout, name.upper())
-    for name, _ in state_layout.OUTPUTS[:-1]:
-        assert first(outputs, name) == getattr(state_layout, name.upper())
-    assert first(outputs, "wheels_off_map") == state_layout.OFF_MAP
+    for name, _ in state_layout.OUTPUTS:
+        constant = {"wheels_off_map": "OFF_MAP"}.get(name, name.upper())
+        assert first(outputs, name) == getattr(state_layout, constant)
 
     sizes = [state_layout.state_size(6, wheels), state_layout.controls_size(6, wheels)]
     sizes += [state_layout.memory_size(wheels), state_layout.reported(wheels)]
