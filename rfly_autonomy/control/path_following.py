@@ -144,6 +144,11 @@ class DrivePathFollower:
         ]
         self._corners = path.slow_down([*corners, 0.0], _slowing)
 
+    def rest(self) -> tuple[list[Floats], list[float]]:
+        """Return the way-points ahead, (2,) each, m, and the speed to each, m/s."""
+        path = self._path
+        return list(path.vertices[path.segment + 1 :]), list(path.speeds[path.segment :])
+
     def missed_by(self, place: Floats) -> float:
         """Return the distance from the last waypoint, m."""
         return float(np.linalg.norm(place[:2] - self._path.vertices[-1]))

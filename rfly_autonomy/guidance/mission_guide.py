@@ -22,6 +22,7 @@ from rfly_autonomy.control.speed_controller import HOLD_SPEED
 from rfly_autonomy.control.stuck import StuckLimits, StuckWatch
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
+from rfly_autonomy.guidance.detour import MOST_DETOURS, Detours
 from rfly_autonomy.guidance.energy_reserve import charge_of_flight
 from rfly_common.frames import rotation_matrix
 from rfly_missions.mission.legs import DriveLeg, FlyLeg, Leg
@@ -75,8 +76,8 @@ class MissionGuide:
 
     Heights of flights count from the ground of the take-off, as the estimate sees it: an estimate
     that is too high or too low by metres does not bring the flight nearer to the ground. Without a
-    terrain the ground is level. A vehicle that is stuck on the ground gives up: it stands until
-    other legs are given.
+    terrain the ground is level. A vehicle that is stuck on the ground backs off and goes round the
+    place, up to `detours` times; then it gives up, and stands until other legs are given.
     """
 
     def __init__(
@@ -86,8 +87,10 @@ class MissionGuide:
         terrain: HeightMap | None = None,
         trust_limits: TrustLimits | None = None,
         stuck_limits: StuckLimits | None = None,
+        detours: int = MOST_DETOURS,
     ) -> None:
         self.params = params
+        self._most_detours = detours
         self._stuck = StuckWatch(stuck_limits)
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
@@ -151,6 +154,11 @@ class MissionGuide:
         self._aborted = False
         self._returns = ""
         self._stuck.reset()
+        self._detours: Detours | None = None
+        self._tried_detours = 0
+        self._away: DriveLeg | None = None
+        """Leg on which the vehicle backs off from where it was stuck, if there was one."""
+
         self._time = math.nan
         self._slow_since = math.inf
         self._hovers_since = math.inf
@@ -231,6 +239,9 @@ class MissionGuide:
 
     def _next_leg(self) -> None:
         """Go on to the next leg."""
+        if self.legs[self.leg] is not self._away:
+            self._detours = None
+            self._tried_detours = 0
         self.leg += 1
         self._drive_path = None
         self._flight_path = None
@@ -266,8 +277,36 @@ class MissionGuide:
             self.log.append((now.time, f"stands {away:.2f} m from the last way-point"))
             self._next_leg()
         elif self._stuck.update(now.time, place, speed):
-            self.log.append((now.time, f"gives up: {self._stuck.text}"))
+            self._go_round(leg, now)
         return Setpoint(now.time, speed=speed, steering=steering)
+
+    def _go_round(self, leg: DriveLeg, now: Estimate) -> None:
+        """Go on by a detour around the place at which the vehicle is stuck, or give up."""
+        assert self._drive_path is not None
+        place = now.position[:2]
+        text = self._stuck.text
+        if leg is self._away:
+            self.log.append((now.time, f"does not get away from the place: {text}"))
+            self._next_leg()
+            return
+
+        points, speeds = self._drive_path.rest()
+        if self._detours is None and points:
+            self._detours = Detours(place, points, speeds, leg.backward, self.params, self.terrain)
+        if (
+            self._detours is None
+            or not self._detours.left
+            or self._tried_detours >= self._most_detours
+        ):
+            self.log.append((now.time, f"gives up: {text}"))
+            return
+
+        self._tried_detours += 1
+        self.log.append((now.time, f"goes back and round the place: {text}"))
+        self._away, around = self._detours.next(place)
+        self.legs = (*self.legs[: self.leg], self._away, around, *self.legs[self.leg + 1 :])
+        self._drive_path = None
+        self._stuck.reset()
 
     def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of a flown leg in any mode."""

@@ -89,7 +89,7 @@ class GuidanceNode(Node):
             params = VehicleParameters.load(settings.vehicle or "scale")
         limits = declare_parameters(self, TrustParameters).limits
         stuck = declare_parameters(self, StuckParameters).limits
-        self._guide = MissionGuide((), params, terrain, limits, stuck)
+        self._guide = MissionGuide((), params, terrain, limits, stuck, settings.stuck_detours)
 
         self._active = False
         self._doing = ""

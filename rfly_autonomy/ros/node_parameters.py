@@ -16,6 +16,7 @@ from rfly_autonomy.control.attitude_laws import GEOMETRIC
 from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.control.teleop import JoystickLayout, TeleopLimits
 from rfly_autonomy.estimation.trust import TrustLimits
+from rfly_autonomy.guidance.detour import MOST_DETOURS
 from rfly_autonomy.mapping.elevation_map import ElevationParameters
 from rfly_autonomy.mapping.octomap_parameters import OctomapParameters
 from rfly_common.ros.node_parameters import FrameParameters, parameter
@@ -88,7 +89,7 @@ class StuckParameters:
     stuck_time: float = parameter(
         StuckLimits().time,
         "time within which a driving vehicle has to leave its place; then it counts as stuck, and "
-        "guidance_node gives up; 0: never",
+        "guidance_node goes round the place, or gives up; 0: never",
         unit="s",
         low=0.0,
         high=3600.0,
@@ -226,6 +227,12 @@ class GuidanceParameters:
     )
     fly_speed: float = parameter(
         FLY_SPEED, "along planned paths in the air", unit="m/s", low=0.2, high=30.0
+    )
+    stuck_detours: int = parameter(
+        MOST_DETOURS,
+        "detours on which it goes back and round a place at which it is stuck, before it gives up",
+        low=0,
+        high=MOST_DETOURS,
     )
     rate: float = parameter(
         50.0, "commands a second of the estimates' time", unit="Hz", low=5.0, high=500.0

@@ -339,7 +339,7 @@ def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
 def test_it_gives_up_before_a_wall_and_starts_again(start, puppet, tmp_path):
     from std_srvs.srv import Trigger
 
-    start(scenario=str(tmp_path / "short.yaml"), autostart=True, stuck_time=2.0)
+    start(scenario=str(tmp_path / "short.yaml"), autostart=True, stuck_time=2.0, stuck_detours=0)
     puppet.peer.spin_until(
         lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count()
     )

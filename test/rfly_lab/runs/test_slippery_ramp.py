@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -57,8 +55,8 @@ def test_wheels_hardly_spin_before_a_ramp_that_is_too_slippery(estimated):
     if estimated:
         run = run_closed_loop(scenario).run
     else:
-        run = run_scenario(dataclasses.replace(scenario, end_time=40.0))
-        assert "stuck: it was to drive 20 m" in run.ending
+        run = run_scenario(scenario)
+        assert "stuck: it was to drive 20 m" in run.log[-1][1]
 
     p = scenario.params
     friction = FRICTION * p.friction_x * p.mass * G
