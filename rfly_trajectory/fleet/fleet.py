@@ -35,6 +35,7 @@ from rfly_trajectory.kernels.tables import (
 from rfly_trajectory.motion import speed_profile
 from rfly_trajectory.motion.attitude import GroundPatch, WheelPlane, poses, wheel_contact
 from rfly_trajectory.motion.formation import extrapolate_straight, offset_laterally
+from rfly_trajectory.motion.limited_speed import BendLimits, limited_schedule
 from rfly_trajectory.motion.speed_profile import (
     AtEnd,
     Schedule,
@@ -84,8 +85,26 @@ class Limits(NamedTuple):
     climb_speed: float | None = None
     """Largest vertical speed, up or down, m/s."""
 
+    def or_typical(self, kind: Kind) -> Limits:
+        """Return these limits, with TYPICAL_LIMITS where there is none."""
+        typical = TYPICAL_LIMITS[kind]
+        return Limits(
+            *(other if own is None else own for own, other in zip(self, typical, strict=True))
+        )
+
 
 NO_LIMITS = Limits()
+TYPICAL_LIMITS: dict[Kind, Limits] = {
+    "ground": Limits(max_slope_deg=45.0, lateral_acceleration=8.0, acceleration=8.0),
+    "multirotor": Limits(lateral_acceleration=17.0, acceleration=17.0, climb_speed=15.0),
+    "fixed_wing": Limits(max_slope_deg=30.0, lateral_acceleration=17.0, acceleration=10.0),
+}
+"""Limits by kind that count where a fleet file sets none.
+
+Tyres on a dry road hold about 0.8 g to each side (Gillespie, Fundamentals of Vehicle Dynamics,
+chapters 3 and 6), and no slope beyond a friction coefficient of 1. In the air 17 m/s² is a bank or
+a tilt of 60 degrees. A propeller that pulls with half the weight climbs at 30 degrees.
+"""
 
 
 @dataclass(frozen=True)
@@ -179,6 +198,26 @@ class Vehicle:
                 self.path.length, self.path.closed, self.profile, self.at_end, self.phase
             )
         object.__setattr__(self, "schedule", timing)
+
+    def within_limits(self, offsets: Sequence[tuple[float, float]] = ()) -> Vehicle:
+        """Return the same vehicle, as fast as its limits allow, or those typical of its kind.
+
+        It slows down for bends. The members of a formation, at `offsets`, slow down together.
+        """
+        limits = self.limits.or_typical(self.kind)
+        lateral, along = limits.lateral_acceleration, limits.acceleration
+        assert lateral is not None
+        assert along is not None
+        most = math.inf if limits.max_speed is None else limits.max_speed
+        timing = limited_schedule(
+            self.path,
+            self.profile,
+            self.at_end,
+            self.phase,
+            BendLimits(lateral, along, most),
+            offsets or [self.offset],
+        )
+        return dataclasses.replace(self, timing=timing)
 
     def _check_offset(self) -> None:
         """Raise ConfigError if the place in the formation lies beyond the centre of a turn."""

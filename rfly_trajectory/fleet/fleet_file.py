@@ -171,6 +171,8 @@ class _FleetReader:
             "scale": tuple(scale) if isinstance(scale, list) else (scale,) * 3,
         }
 
+        keeps_limits = self._get(index, "keep_limits", False).value
+
         for copy in range(count):
             id_ = int(entry["id"]) + copy
             name = entry.get("name", f"vehicle_{id_}")
@@ -179,7 +181,7 @@ class _FleetReader:
             self._claim(index, "id", id_)
             self._claim(index, "name", name)
             try:
-                yield Vehicle(
+                vehicle = Vehicle(
                     name=name,
                     id=id_,
                     delay=first_delay + copy * delay_step,
@@ -188,6 +190,7 @@ class _FleetReader:
                     offset=offsets[copy],
                     **common,
                 )
+                yield vehicle.within_limits(offsets) if keeps_limits else vehicle
             except ConfigError as error:
                 raise self._located(error, index) from None
 

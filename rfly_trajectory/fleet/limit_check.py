@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
-from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
+from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -29,17 +29,6 @@ MEETING = 0.005
 """Distance, m, below which two vehicles are at the same place."""
 MAX_PAIRS = 1000
 """Largest number of pairs whose least distance is refined."""
-TYPICAL_LIMITS = {
-    "ground": Limits(max_slope_deg=45.0, lateral_acceleration=8.0, acceleration=8.0),
-    "multirotor": Limits(lateral_acceleration=17.0, acceleration=17.0, climb_speed=15.0),
-    "fixed_wing": Limits(max_slope_deg=30.0, lateral_acceleration=17.0, acceleration=10.0),
-}
-"""Limits by kind that count where a fleet file sets none.
-
-Tyres on a dry road hold about 0.8 g to each side (Gillespie, Fundamentals of Vehicle Dynamics,
-chapters 3 and 6), and no slope beyond a friction coefficient of 1. In the air 17 m/s² is a bank or
-a tilt of 60 degrees. A propeller that pulls with half the weight climbs at 30 degrees.
-"""
 _SLACK = 1e-6
 """Relative tolerance: a limit that is just kept is kept."""
 
@@ -153,13 +142,7 @@ def check_limits(fleet: Fleet) -> list[LimitViolation]:
 
 def _exceeded(vehicle: Vehicle, drive: Drive) -> list[LimitViolation]:
     """Return a violation for each limit that a drive exceeds, at its worst place."""
-    typical = TYPICAL_LIMITS[vehicle.kind]
-    limits = Limits(
-        *(
-            general if own is None else own
-            for own, general in zip(vehicle.limits, typical, strict=True)
-        )
-    )
+    limits = vehicle.limits.or_typical(vehicle.kind)
     largest_curvature = None if limits.turn_radius is None else 1.0 / limits.turn_radius
     rows: list[tuple[str, Floats, float | None, str]] = [
         (

@@ -24,7 +24,7 @@ from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_trajectory.fleet import fleet_file
 from rfly_trajectory.fleet.fleet_file import load_fleet, parse_fleet, shipped_fleets
-from rfly_trajectory.fleet.limit_check import check_separation, check_tracks
+from rfly_trajectory.fleet.limit_check import check_limits, check_separation, check_tracks
 
 LINE = "{type: line, from: [0, 0], to: [100, 0]}"
 CIRCLE = "{type: circle, center: [0, 0], radius: 50}"
@@ -281,7 +281,8 @@ HEAD = "version: 1\nvehicles:\n"
             HEAD + "  - id: 1\n    typ: 3\n",
             "f.yaml:4: vehicles[0].typ: unknown key; did you mean type? allowed: altitude, "
             "at_end, count, delay, "
-            "fit_ground, formation, id, kind, limits, name, phase, scale, shape, spacing, speed, "
+            "fit_ground, formation, id, keep_limits, kind, limits, name, phase, scale, shape, "
+            "spacing, speed, "
             "track, type, "
             "wheelbase",
             id="unknown key",
@@ -691,3 +692,38 @@ def test_too_many_vehicles_are_refused_before_one_is_made(text):
         match=r"f.yaml:[23]: vehicles: 100000 vehicles .* at most 2000 are allowed",
     ):
         parse_fleet(text.encode(), "f.yaml", max_vehicles=2000)
+
+
+def test_a_fleet_that_keeps_its_limits_has_no_findings():
+    """Four abreast on a rounded square exceed their limits; slowed down they stay abreast.
+
+    On legs of 50 m between bends at less than 4 m/s they gain speed to more than 6 m/s.
+    """
+    square = "[[0, 0], [80, 0], [80, 80], [0, 80]]"
+    text = (
+        "{id: 1, count: 4, type: 50, kind: ground, speed: {cruise: 20, acceleration: 3}, "
+        f"shape: {{type: polyline, points: {square}, closed: true, corner_radius: 8}}, "
+        "formation: {type: line, spacing: 2}, "
+        "limits: {lateral_acceleration: 1.5, acceleration: 0.7, max_speed: 15}"
+    )
+    as_asked = check_limits(fleet_of(text + "}"))
+    assert {finding.text.split(" ")[1] for finding in as_asked} == {"takes", "gains", "goes"}
+
+    fleet = fleet_of(text + ", keep_limits: true}")
+    assert check_limits(fleet) == []
+    motion = fleet.sample_times(np.linspace(0.0, 200.0, 2001))
+    assert np.ptp(motion.arc_length, axis=1).max() < 1e-9
+    assert motion.speed.max() > 6.0
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("keep_limits: 1", "keep_limits"),
+        ("keep_limits: true", "f.yaml:3: .*keep_limits: keeps no jerk"),
+    ],
+)
+def test_limits_that_can_not_be_kept(keys, words):
+    speed = "speed: {cruise: 9, acceleration: 1, jerk: 1}"
+    with pytest.raises(ConfigError, match=words):
+        fleet_of(f"{{id: 1, type: 50, {speed}, shape: {LINE}, {keys}}}")

@@ -1,0 +1,155 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Speeds within limits: laps and trips by hand, and a slow search that finds no faster one."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rfly_common.errors import ConfigError
+from rfly_trajectory import Circle, Line, Polyline, SpeedProfile, Spline
+from rfly_trajectory.motion.limited_speed import BendLimits, limited_schedule
+from rfly_trajectory.motion.speed_profile import Schedule, join_schedules, progress
+from rfly_trajectory.paths.path import Path
+
+LIMITS = BendLimits(2.0, 1.0)
+LINE = Line((0.0, 0.0), (100.0, 0.0)).path()
+
+
+def motion(done: Schedule, times):
+    """Return arc length, speed and acceleration at times."""
+    table = join_schedules([done], [0.0])
+    times = np.asarray(times, float)
+    return progress(table, np.zeros(len(times), np.int64), times)[:, :3].T
+
+
+def trip_time(done: Schedule) -> float:
+    """Return the time of a trip that ends, s."""
+    return done.pieces[-1][0]
+
+
+def test_a_straight_trip_is_the_trapezoid():
+    """Up at 1 m/s² to 8 m/s in 8 s and 32 m, down at 0.5 m/s² in 16 s and 64 m, 4 m between."""
+    done = limited_schedule(LINE, SpeedProfile(8.0, 2.0, 0.5), "stop", 0.0, LIMITS)
+    assert trip_time(done) == pytest.approx(8.0 + 0.5 + 16.0, rel=1e-6)
+    s, speed, acceleration = motion(done, [4.0, 8.25, 16.5, 30.0])
+    assert s == pytest.approx([8.0, 34.0, 100.0 - 16.0, 100.0], abs=1e-6)
+    assert speed == pytest.approx([4.0, 8.0, 4.0, 0.0], abs=1e-6)
+    assert acceleration == pytest.approx([1.0, 0.0, -0.5, 0.0], abs=1e-6)
+
+
+def test_there_and_back():
+    """100 m with 1 m/s² to both sides take 2 √100 s."""
+    done = limited_schedule(LINE, SpeedProfile(20.0), "ping_pong", 0.0, LIMITS)
+    assert done.loop_start == pytest.approx(20.0)
+    assert done.loop_period == pytest.approx(40.0)
+    s, speed, _ = motion(done, [10.0, 25.0, 30.0, 40.0 * 7 + 30.0])
+    assert s == pytest.approx([50.0, 87.5, 50.0, 50.0])
+    assert speed == pytest.approx([10.0, -5.0, -10.0, -10.0])
+
+
+@pytest.mark.parametrize(("begin", "lap"), [(0.0, 3), (100.0, 2)])
+def test_a_circle_from_rest(begin, lap):
+    """√(2 m/s² · 8 m) = 4 m/s need 8 m at 1 m/s²; then each lap of 50.27 m is as long."""
+    ring = Circle((0.0, 0.0), 8.0).path()
+    done = limited_schedule(ring, SpeedProfile(10.0), "repeat", begin, LIMITS)
+    assert done.loop_period == pytest.approx(2.0 * math.pi * 8.0 / 4.0)
+    time = 4.0 + (lap * ring.length - 8.0) / 4.0
+    s, speed, _ = motion(done, [2.0, time])
+    assert s[0] == pytest.approx(begin % ring.length + 2.0)
+    # a step on which the whole speed is reached is driven a little slower
+    assert math.sin((s[1] - begin) * math.pi / ring.length) == pytest.approx(0.0, abs=1e-4)
+    assert speed == pytest.approx([2.0, 4.0], rel=1e-6)
+
+
+def test_small_rings_take_many_laps_from_rest():
+    """1 m/s on a ring of 3.14 m takes 50 m at 0.01 m/s², nearly sixteen laps."""
+    ring = Circle((0.0, 0.0), 0.5).path()
+    done = limited_schedule(ring, SpeedProfile(9.0, 0.01), "repeat", 0.0, LIMITS)
+    _, speed, _ = motion(done, [50.0, 101.0])
+    assert speed == pytest.approx([0.5, 1.0])
+    with pytest.raises(ConfigError, match="for more than 1000 laps"):
+        limited_schedule(ring, SpeedProfile(9.0, 1e-5), "repeat", 0.0, LIMITS)
+
+
+def hairpin() -> Path:
+    """Return a street of 60 m with a bend of radius 3 m, and back."""
+    return Polyline([(0.0, 0.0), (60.0, 0.0), (60.0, 12.0), (0.0, 12.0)], corner_radius=3.0).path()
+
+
+@pytest.mark.parametrize(
+    ("path", "cruise", "offset"),
+    [
+        (hairpin(), 6.0, 0.0),
+        (hairpin(), 50.0, 2.0),
+        (hairpin(), 50.0, -3.0),
+        (Spline([(0.0, 0.0), (30.0, 5.0), (20.0, 40.0), (70.0, 60.0)]).path(), 50.0, 0.0),
+    ],
+    ids=["cruising", "on the left", "on the right", "spline"],
+)
+def test_no_limit_is_exceeded_and_one_is_always_reached(path, cruise, offset):
+    done = limited_schedule(path, SpeedProfile(cruise), "stop", 0.0, LIMITS, [(0.0, offset)])
+    times = np.linspace(0.0, trip_time(done), 20_001)[1:-1]
+    s, speed, acceleration = motion(done, times)
+    curvature = path.at(np.clip(s, 0.0, path.length)).curvature
+    own = 1.0 - curvature * offset
+    sideways = np.abs(curvature) / own * (speed * own) ** 2
+    stretch = max(1.0, own.max())
+
+    assert sideways.max() <= 2.0 * (1.0 + 1e-6)
+    assert np.abs(acceleration).max() <= 1.0 / stretch * (1.0 + 1e-6)
+    assert speed.max() <= cruise * (1.0 + 1e-9)
+    reached = (np.abs(acceleration) > 0.999 / stretch) | (sideways > 1.9) | (speed > 0.999 * cruise)
+    # where the bend begins or ends, the step beside it counts as tight, too
+    assert reached.mean() > 0.95
+
+
+def slow_trip_time(path, limits, cruise, count):
+    """Return the time of the fastest trip by relaxing speeds at places until none changes, s."""
+    s = np.linspace(0.0, path.length, count + 1)
+    step = path.length / count
+    bound = [
+        min(cruise**2, limits.lateral_acceleration / max(abs(k), 1e-9))
+        for k in path.at(s).curvature
+    ]
+    bound[0] = bound[-1] = 0.0
+    changed = True
+    while changed:
+        changed = False
+        for k in range(count):
+            for here, there in ((k, k + 1), (k + 1, k)):
+                most = bound[here] + 2.0 * limits.acceleration * step
+                if bound[there] > most * (1.0 + 1e-12):
+                    bound[there] = most
+                    changed = True
+    speed = np.sqrt(bound)
+    return float((2.0 * step / (speed[1:] + speed[:-1])).sum())
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(-60.0, 60.0), st.floats(-60.0, 60.0)),
+        min_size=3,
+        max_size=6,
+        unique_by=lambda point: (round(point[0] / 25.0), round(point[1] / 25.0)),
+    ),
+    st.floats(2.0, 30.0),
+)
+@settings(max_examples=15, deadline=None)
+def test_no_slow_search_finds_a_faster_trip(points, cruise):
+    try:
+        path = Polyline(points, corner_radius=3.0).path()
+    except ConfigError:
+        return
+    done = limited_schedule(path, SpeedProfile(cruise), "stop", 0.0, LIMITS)
+    slow = slow_trip_time(path, LIMITS, cruise, max(math.ceil(path.length / 0.25), 2))
+    assert slow * (1.0 - 1e-3) <= trip_time(done) <= slow * 1.05
+
+
+def test_a_jerk_is_refused():
+    with pytest.raises(ConfigError, match="keeps no jerk"):
+        limited_schedule(LINE, SpeedProfile(8.0, 2.0, jerk=1.0), "stop", 0.0, LIMITS)
