@@ -127,6 +127,7 @@ class RotorWatch:
         """Find what has failed."""
         stands = self._stands_for >= STANDS_TIME - 1e-9
         off = self._off_for >= OFF_TIME - 1e-9
+        before = self.warnings
         self.warnings = {}
         if 2 * int((stands | stuck | off).sum()) > len(expected):
             self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
@@ -141,5 +142,7 @@ class RotorWatch:
             elif stuck[rotor]:
                 self.failed[rotor] = f"{name} is stuck at {speed:.0f} rad/s"
             elif off[rotor]:
+                # a warning keeps its first numbers
                 due = expected[rotor]
-                self.warnings[name] = f"{name} turns at {speed:.0f} rad/s instead of {due:.0f}"
+                text = f"{name} turns at {speed:.0f} rad/s instead of {due:.0f}"
+                self.warnings[name] = before.get(name, text)

@@ -61,6 +61,10 @@ COAST_PERIOD = 0.02
 """Time between steps without the IMU, s."""
 MOST_AHEAD = 10.0
 """Longest time of a reading after the IMU's last sample, s. A later one is of another clock."""
+SILENT_TIME = 1.0
+"""Time without a reading after which a sensor is silent, s."""
+SILENT_PERIODS = 3.0
+"""The same in periods of a slow sensor."""
 DOUBT_TIME = 2.0
 """Time for which the IMU is in doubt after the motion was estimated anew, s."""
 MOST_MISFITS = 0.8
@@ -188,6 +192,14 @@ class StateEstimator:
         self._last_orientation = -math.inf
         self._estimate: Estimate | None = None
         self._stuck = StuckSensors(self.sensors)
+        self._heard: dict[str, float] = {}
+        """Time of each sensor's last reading, s."""
+
+        self._silent_after = {
+            part: max(SILENT_TIME, SILENT_PERIODS / sensor.rate)
+            for part, sensor in self.sensors.sensors().items()
+        }
+        """Time without a reading after which each sensor is silent, s."""
         self._loads = LoadWatch(self.vehicle)
         self._outvoted: set[str] = set()
 
@@ -317,6 +329,10 @@ class StateEstimator:
         faults = dict.fromkeys(stuck, "repeats its readings: left out")
         if not self.initialised:
             return faults
+        now = float(self._current("time"))
+        for part, heard in self._heard.items():
+            if now - heard > self._silent_after[part]:
+                faults[part] = "is silent"
         if self._current("height_refused") and "height" not in faults:
             faults["height"] = "contradicts the climb: left out"
         for field, name in (("gyro_biased", "gyroscope"), ("force_biased", "accelerometer")):
@@ -409,6 +425,7 @@ class StateEstimator:
 
         `kind`: field of `SensorSamples`.
         """
+        self._hear(kind, readings)
         was_stuck = kind in self._stuck.stuck
         sound = self._stuck.sound(kind, readings)
         if kind in self._stuck.stuck and not was_stuck and self.initialised:
@@ -417,6 +434,11 @@ class StateEstimator:
                 self._forget_motion(since)
             self._forget_readings(_KINDS_OF[kind], since)
         return readings.__class__(*(field[:0] for field in readings)) if sound is None else sound
+
+    def _hear(self, part: str, readings: Any) -> None:
+        """Note the time of a sensor's newest reading."""
+        if part in self._silent_after and len(readings.time):
+            self._heard[part] = max(self._heard.get(part, -math.inf), float(readings.time[-1]))
 
     def imu(self, readings: samples.ImuSamples) -> None:
         """Take in force and rates, which carry the state on, and orientations to measure with."""
@@ -472,6 +494,7 @@ class StateEstimator:
 
         Without sound load cells the struts show which wheels are on the ground.
         """
+        self._hear("encoders", readings)
         has_struts = readings.strut.shape[1] == len(self.vehicle.wheels)
         for k, time in enumerate(readings.time.tolist()):
             if has_struts and self._contradicted("encoders", time, readings.strut[k]):
@@ -485,6 +508,7 @@ class StateEstimator:
 
     def wheel_loads(self, readings: samples.WheelLoadSamples) -> None:
         """Take in the wheels' loads, which show the wheels on the ground."""
+        self._hear("wheel_loads", readings)
         for k, time in enumerate(readings.time.tolist()):
             if not self._contradicted("wheel_loads", time, readings.load[k]):
                 self._add(KIND_LOADS, time, readings.load[k])

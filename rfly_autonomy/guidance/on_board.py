@@ -54,11 +54,19 @@ class OnBoard:
 
     @property
     def faults(self) -> dict[str, str]:
-        """Texts about the parts that the controllers find at fault, by names that stay."""
+        """Texts about the parts that estimator and controllers find at fault, by part.
+
+        A rotor is "rotor 1" …; the reason of an aborted mission is that of the part "ABORT".
+        """
         watch = self.flight.rotor_watch
-        found = {text: text for text in watch.failed.values()} | watch.warnings
+        found = dict(watch.warnings)
+        for rotor in self.flight.failed_rotors:
+            name = f"rotor {rotor + 1}"
+            found[name] = watch.failed.get(rotor, f"{name} failed")
         if self.chassis.steering_watch.text:
             found["steering"] = f"{self.chassis.steering_watch.text}: it stops"
+        for part, text in self.estimator.faults.items():
+            found[part] = f"{part} {text}"
         if self.flight.mode is Mode.ABORT:
             found["ABORT"] = f"ABORT: {self.flight.reason}"
         return found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli import options
+from rfly_bringup.cli.sim_faults import faults
 from rfly_bringup.cli.sim_fit import fit, modes
 from rfly_bringup.cli.sim_replay import replay
 from rfly_bringup.terminal import printable, progress_bar
@@ -455,6 +456,7 @@ def fault(
 sim_app.command()(sweep)
 sim_app.command()(replay)
 sim_app.command()(fault)
+sim_app.command()(faults)
 sim_app.command()(fit)
 sim_app.command()(modes)
 

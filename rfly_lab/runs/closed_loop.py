@@ -48,6 +48,19 @@ class Tick(NamedTuple):
     wheels: WheelCommand
 
 
+class Finding(NamedTuple):
+    """A part that the vehicle itself has found at fault."""
+
+    time: float
+    """Time, s."""
+
+    part: str
+    """Name of the part, as in `OnBoard.faults`."""
+
+    text: str
+    """What is wrong with it, in words."""
+
+
 @dataclass(frozen=True)
 class ClosedLoopRun:
     """Run with its estimates, one row for every sample of the run."""
@@ -67,6 +80,9 @@ class ClosedLoopRun:
 
     ticks: tuple[Tick, ...] = ()
     """All ticks, if they were kept."""
+
+    findings: tuple[Finding, ...] = ()
+    """Parts found at fault on board, by time."""
 
     @property
     def has_estimates(self) -> bool:
@@ -137,7 +153,9 @@ def run_closed_loop(
     position, velocity, covariance = (
         np.array(part[: len(run.time)]) for part in zip(*loop.estimates, strict=True)
     )
-    return ClosedLoopRun(run, position, velocity, covariance, sensors, tuple(loop.ticks))
+    ticks = tuple(loop.ticks)
+    findings = tuple(loop.findings)
+    return ClosedLoopRun(run, position, velocity, covariance, sensors, ticks, findings)
 
 
 def warm_up(
@@ -168,9 +186,10 @@ class _ClosedLoop:
         self._aboard = OnBoard(scenario, sensors, estimator)
         self._failsafe = False
         self._waiting_told = False
-        self._logged: set[str] = set()
         self._faults: dict[str, str] = {}
-        """Sensors at fault, as the estimator sees them."""
+        """Parts at fault, as estimator and controllers see them."""
+
+        self.findings: list[Finding] = []
 
         self._sample_every = max(1, round(SAMPLE_PERIOD / self._simulation.period))
         self.guide = self._aboard.guide
@@ -224,25 +243,21 @@ class _ClosedLoop:
             recorder.log.append((time, text))
 
         recorder.enter(time, aboard.flight.mode)
-        self._log_faults(time)
         if simulation.ticks % self._sample_every == 0:
-            self._log_sensor_faults(time)
+            self._log_faults(time)
             self.sample()
 
     def _log_faults(self, time: float) -> None:
-        """Log once what the controllers find wrong with a part, and what follows from it."""
-        for name, text in self._aboard.faults.items():
-            if name not in self._logged:
-                self._logged.add(name)
-                self.recorder.log.append((time, text))
-
-    def _log_sensor_faults(self, time: float) -> None:
-        """Log the sensors that the estimator finds at fault, and those that are sound again."""
+        """Log the parts that are found at fault on board, and those that are sound again."""
         before = self._faults
-        faults = self._faults = self._aboard.estimator.faults
+        faults = self._faults = self._aboard.faults
         for part in sorted(faults.keys() | before.keys()):
-            if faults.get(part) != before.get(part):
-                self.recorder.log.append((time, f"{part} {faults.get(part, 'is sound again')}"))
+            if faults.get(part) == before.get(part):
+                continue
+            text = faults.get(part, f"{part} is sound again")
+            self.recorder.log.append((time, text))
+            if part in faults:
+                self.findings.append(Finding(time, part, text))
 
     def sample(self) -> None:
         """Keep the state and the estimate."""

@@ -32,6 +32,9 @@ from rfly_common.physics import AIR_DENSITY, GRAVITY
 Ending = tuple[bool, str]
 """Whether the end condition came true, and one line of text."""
 
+AIRBORNE_CLEARANCE = 0.1
+"""Clearance of all wheels above which an aborted vehicle flies, m."""
+
 STANDING_SPEED = 0.1
 """Speed below which a vehicle stands, m/s."""
 
@@ -225,7 +228,9 @@ class RunRecorder:
         self._wheel_energy += float(wheel_power(now.x, self._scenario.params)) * seconds
 
         # flight and touchdown
-        if self._modes[-1][1] is Mode.FLIGHT:
+        mode = self._modes[-1][1]
+        is_up = mode is Mode.ABORT and float(outputs.clearance.min()) > AIRBORNE_CLEARANCE
+        if mode is Mode.FLIGHT or (is_up and self._phase is _Phase.GROUND):
             self._phase = _Phase.AIRBORNE
         elif self._phase is _Phase.AIRBORNE and bool((outputs.wheel_load > 0.0).any()):
             self._phase = _Phase.LANDED
@@ -306,9 +311,11 @@ class RunRecorder:
         if wanted in ("mission_done", "standing_after_landing"):
             if problem:
                 return False, f"not reached: {wanted}; {problem}"
-            if standing and mode is Mode.ABORT:
-                why = f"the flight was aborted, it stands after landing {when}"
-                return False, f"not reached: {wanted}; {why}"
+            if mode is Mode.ABORT and (standing or self._stands(now, outputs)):
+                why = "the flight was aborted, it stands after landing"
+                if self._phase is _Phase.GROUND:
+                    why = "it was aborted and stands"
+                return False, f"not reached: {wanted}; {why} {when}"
         return None
 
     def _stands(self, now: ModelState, outputs: Outputs) -> bool:

@@ -152,7 +152,7 @@ class ResultTable(Closing):
         self._sweep = sweep
         self._combinations = list(sweep.combinations())
         self._rows: dict[int, str] = {}
-        self._header = _csv_line([*_OF_A_RUN, *self._combinations[0], *FIELDS])
+        self._header = csv_line([*_OF_A_RUN, *self._combinations[0], *FIELDS])
         self._file = path.open("w", encoding="utf-8", newline="")
         self._file.write(self._header)
         self._file.flush()
@@ -164,7 +164,7 @@ class ResultTable(Closing):
             for value in dataclasses.astuple(result)
         ]
         own = run, self._sweep.source, self._sweep.estimate
-        self._rows[run] = _csv_line([*own, *self._combinations[run].values(), *numbers])
+        self._rows[run] = csv_line([*own, *self._combinations[run].values(), *numbers])
         self._file.write(self._rows[run])
         self._file.flush()
 
@@ -176,7 +176,7 @@ class ResultTable(Closing):
             write_text(self._path, self._header + "".join(rows))
 
 
-def _csv_line(values: Sequence[Any]) -> str:
+def csv_line(values: Sequence[Any]) -> str:
     """Return a line of a CSV file."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(values)
