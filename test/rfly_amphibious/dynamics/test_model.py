@@ -40,9 +40,11 @@ def mirrored(p, x):
     y[[7, 9]] *= -1
     y[[10, 12]] *= -1
     columns = state_layout.state_columns(p.rotors, 4)
-    for quantity in ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque"):
+    of_wheels = ("strut", "strut_rate", "wheel_speed", "tyre_x", "tyre_y", "drive_torque")
+    for quantity in (*of_wheels, "steering_trim"):
         y[columns[quantity]] = x[columns[quantity]][SWAP]
-    y[columns["tyre_y"]] *= -1
+    for quantity in ("tyre_y", "steering_trim"):
+        y[columns[quantity]] *= -1
     y[columns["rotor_speed"]] = x[columns["rotor_speed"]][[1, 0, 5, 4, 3, 2]]
     y[columns["steering"]] *= -1
     return y
@@ -108,20 +110,20 @@ def test_shapes_and_names():
         p = VehicleParameters.load(name)
         m = AmphibiousModel(p)
         x = m.standing().x
-        assert x.shape == m.derivative(x).shape == (38 + rotors,)
+        assert x.shape == m.derivative(x).shape == (42 + rotors,)
         three = m.derivative(np.stack([x] * 3), rotor_speed=np.zeros(rotors))
-        assert three.shape == (3, 38 + rotors)
+        assert three.shape == (3, 42 + rotors)
         names = state_layout.state_names(rotors)
-        assert len(set(names)) == 38 + rotors
+        assert len(set(names)) == 42 + rotors
         assert names[state_layout.ROTOR_SPEED] == "rotor_1_radps"
-        assert names[-4] == "drive_torque_fl_nm"
+        assert names[-4] == "steering_trim_fl_rad"
 
 
 def test_wrong_arguments_are_named():
     m = model("full")
     state = m.standing()
-    with pytest.raises(ValueError, match=r"x: expected shape \(44,\)"):
-        m.derivative(np.zeros(43))
+    with pytest.raises(ValueError, match=r"x: expected shape \(48,\)"):
+        m.derivative(np.zeros(47))
     with pytest.raises(ValueError, match="rotor_speed: expected shape"):
         m.derivative(state.x, rotor_speed=np.zeros(4))
     with pytest.raises(ValueError, match="steering is nan"):
@@ -258,7 +260,7 @@ def test_layouts_hover_and_turn(rotors):
     m = AmphibiousModel(p, ground_effect=False)
     state = m.flying((0.0, 0.0, 9.0))
 
-    assert state.x.size == 38 + rotors
+    assert state.x.size == 42 + rotors
     assert np.abs(m.derivative(state.x, rotor_speed=p.hover_speed)).max() < 1e-9
 
     faster = np.where(np.array(p.rotor_spin) < 0, 1.01, 0.99) * p.hover_speed
@@ -297,7 +299,8 @@ def test_only_driven_wheels_drive():
     p = parameters("scale").replace(driven=("rl", "rr"))
     m = AmphibiousModel(p)
     end = m.run(m.standing(), Controls(drive_torque=3.0), 0.5).final
-    assert end.x[state_layout.ROTOR_SPEED + p.rotors + 1 :] == pytest.approx((0, 0, 3, 3), abs=1e-6)
+    columns = state_layout.state_columns(p.rotors, 4)
+    assert end.x[columns["drive_torque"]] == pytest.approx((0, 0, 3, 3), abs=1e-6)
 
 
 def test_load_transfer_in_a_turn_goes_outward_and_brakes_press_the_front(name):
