@@ -254,4 +254,6 @@ def full_page(page: Path) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] not in [[name] for name in PAGES]:
+        sys.exit(f"reference_pages.py: expected a page: {', '.join(PAGES)}")
     print(full_page(ROOT / "docs" / "reference" / f"{sys.argv[1]}.md"), end="")

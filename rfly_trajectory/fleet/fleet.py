@@ -215,7 +215,7 @@ class Vehicle:
             self.at_end,
             self.phase,
             BendLimits(lateral, along, most),
-            offsets or [self.offset],
+            tuple(offsets) or (self.offset,),
         )
         return dataclasses.replace(self, timing=timing)
 

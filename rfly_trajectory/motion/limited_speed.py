@@ -11,6 +11,7 @@ control of robotic manipulators along specified paths, 1985, in the form for one
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -58,13 +59,14 @@ class _Steps(NamedTuple):
     """Metres that a member of a formation drives for each metre of the path, at most."""
 
 
+@functools.lru_cache(maxsize=16)  # copies with a delay move alike
 def limited_schedule(
     path: Path,
     profile: SpeedProfile,
     at_end: AtEnd,
     phase: float,
     limits: BendLimits,
-    offsets: Sequence[tuple[float, float]] = ((0.0, 0.0),),
+    offsets: tuple[tuple[float, float], ...] = ((0.0, 0.0),),
 ) -> Schedule:
     """Return the motion of `speed_profile.schedule` with the speed that the limits leave.
 

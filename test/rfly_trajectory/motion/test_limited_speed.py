@@ -92,7 +92,7 @@ def hairpin() -> Path:
     ids=["cruising", "on the left", "on the right", "spline"],
 )
 def test_no_limit_is_exceeded_and_one_is_always_reached(path, cruise, offset):
-    done = limited_schedule(path, SpeedProfile(cruise), "stop", 0.0, LIMITS, [(0.0, offset)])
+    done = limited_schedule(path, SpeedProfile(cruise), "stop", 0.0, LIMITS, ((0.0, offset),))
     times = np.linspace(0.0, trip_time(done), 20_001)[1:-1]
     s, speed, acceleration = motion(done, times)
     curvature = path.at(np.clip(s, 0.0, path.length)).curvature
