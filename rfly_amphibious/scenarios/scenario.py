@@ -399,6 +399,12 @@ class _ScenarioReader:
                 f"a {mode} has none; expected at way-points only",
             )
 
+        if mode == "waypoint" and "rolling" in item:
+            self._fail(
+                ("mission", "items", index, "rolling"),
+                "a waypoint has none; expected at take-offs and landings only",
+            )
+
         refused, reason = _REFUSED_KEYS.get(mode, ("", ""))
         if refused in item:
             self._fail(("mission", "items", index, refused), f"a {mode} has none: {reason}")
@@ -412,6 +418,7 @@ class _ScenarioReader:
             None if place is None else (float(place[0]), float(place[1])),
             height=item.get("height_m"),
             speed=item.get("speed_mps"),
+            rolling=item.get("rolling", False),
         )
 
     def _event(self, index: int, event: dict[str, Any], params: VehicleParameters) -> Event:

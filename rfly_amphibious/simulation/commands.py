@@ -48,6 +48,9 @@ class Mode(enum.Enum):
     LAND = "LAND"
     SPOOL_DOWN = "SPOOL_DOWN"
     ABORT = "ABORT"
+    ROLLING_TAKEOFF = "ROLLING_TAKEOFF"
+    ROLLING_LAND = "ROLLING_LAND"
+    ROLL_OUT = "ROLL_OUT"
 
 
 @dataclasses.dataclass(frozen=True)

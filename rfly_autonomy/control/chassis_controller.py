@@ -22,7 +22,7 @@ from rfly_amphibious.simulation.commands import Mode, WheelCommand
 from rfly_amphibious.vehicle.ackermann import wheel_angles
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
-from rfly_autonomy.control.modes import ContactFilter, contact_of
+from rfly_autonomy.control.modes import DRIVEN, ContactFilter, contact_of
 from rfly_autonomy.control.path_following import PoseFollower
 from rfly_autonomy.control.speed_controller import (
     HOLD_SHARE,
@@ -363,13 +363,15 @@ class ChassisController:
     ) -> None:
         """Follow a leading pose: position (2 or 3,), m, and velocity, m/s, world axes.
 
-        Without a velocity it is derived from the poses.
+        Without a velocity it is derived from the poses. While the vehicle rolls and flies at once,
+        poses are for the rotors, and do nothing here.
         """
         place = finite_array("position", np.asarray(position)[:2], (2,), error=CommandError)
         speed = None
         if velocity is not None:
             speed = finite_array("velocity", np.asarray(velocity)[:2], (2,), error=CommandError)
-        if self._set(_DriveSetpoint(_SteerBy.POSE), time):
+        rolls = self._mode in (Mode.ROLLING_TAKEOFF, Mode.ROLL_OUT)
+        if not rolls and self._set(_DriveSetpoint(_SteerBy.POSE), time):
             self._pose_follower.set_pose(place, speed, self._setpoint_time)
 
     def _set(self, setpoint: _DriveSetpoint, time: float | None) -> bool:
@@ -425,11 +427,12 @@ class ChassisController:
         if mode is Mode.DRIVE and estimate is not None and not lost:
             self._watch_steering(estimate)
             lost = bool(self.steering_watch.text)
-        if mode is None or (mode is Mode.DRIVE and lost):
+        drives = mode is Mode.DRIVE or (mode in DRIVEN and not self._contact.wheels_down <= 0.5)
+        if mode is None or (drives and lost):
             self._ramped_speed = math.nan
             self._speed_controller.reset()
             return WheelCommand.braked(self.params, time, HOLD_SHARE * self.params.max_brake_torque)
-        if mode is not Mode.DRIVE:
+        if not drives:
             brake = brake_torque_in(mode, self.params, self._contact.wheels_down, self._touched)
             return WheelCommand.braked(self.params, time, brake)
 
@@ -455,7 +458,7 @@ class ChassisController:
         self.steering_watch.reset()
         self._commanded_steering = 0.0
         self._ramped_speed = math.nan
-        if mode is Mode.DRIVE:
+        if mode in (Mode.DRIVE, Mode.ROLL_OUT):
             self._speed_controller.reset()
             self.traction.share[:] = 1.0
             if self._skid is not None:

@@ -17,7 +17,15 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController
 from rfly_autonomy.control.attitude_laws import AttitudeLaw
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_autonomy.control.modes import ModeInputs, ModeLogic, contact_of, near_ground
+from rfly_autonomy.control.modes import (
+    AFTER_BOUNCE,
+    AFTER_TOUCH_DOWN,
+    TAKING_OFF,
+    ModeInputs,
+    ModeLogic,
+    contact_of,
+    near_ground,
+)
 from rfly_autonomy.control.path_following import CLIMBING, SINKING
 from rfly_autonomy.control.position_controller import MAX_SPEED
 from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
@@ -62,6 +70,8 @@ WORDS = {
     "fly": Mode.FLIGHT,
     "land": Mode.LAND,
     "abort": Mode.ABORT,
+    "rolling_takeoff": Mode.ROLLING_TAKEOFF,
+    "rolling_land": Mode.ROLLING_LAND,
 }
 """Requests, and the mode that each of them wants."""
 
@@ -200,15 +210,15 @@ class FlightController:
             return "it is disarmed: arm it first"
         if word == "drive" and self.mode is Mode.ABORT:
             return "it was aborted: arm it first"
-        if word == "fly" and self.mode is Mode.TAKEOFF:
+        if word == "fly" and self.mode in TAKING_OFF:
             return ""
-        if wanted is Mode.TAKEOFF and self._imu_is_old:
+        if wanted in TAKING_OFF and self._imu_is_old:
             return self._imu_fault
         if self.trust.level >= _MOST_TRUST_NEEDED.get(wanted, math.inf):
             return f"its estimate is {self.trust.text}"
-        if wanted is Mode.TAKEOFF and self.failed_rotors:
+        if wanted in TAKING_OFF and self.failed_rotors:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
-        if wanted is Mode.TAKEOFF and self.rotor_watch.warnings:
+        if wanted in TAKING_OFF and self.rotor_watch.warnings:
             return next(iter(self.rotor_watch.warnings.values()))
 
         refusal = self._request(wanted, f"requested: {word}")
@@ -437,6 +447,7 @@ class FlightController:
         """Return the situation of a motion, dt seconds after the last one."""
         weight = self.params.mass * GRAVITY
         climb = math.nan if self._is_dark else float(now.velocity[2])
+        forward, aside, _ = (now.velocity @ now.rotation).tolist()
         loads = self._wheels.loads(self.time)
         wheels_down, load_share = contact_of(loads, weight)
         _, strut_share = contact_of(self._wheels.by_struts(self.time), weight)
@@ -469,6 +480,8 @@ class FlightController:
             clearance_measured=measured,
             near=near_ground(self.params.wheelbase),
             strut_share=strut_share,
+            forward=forward,
+            aside=aside,
         )
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
@@ -501,12 +514,12 @@ class FlightController:
                 self._request(Mode.ABORT, "the estimate is lost")
             elif self.trust.level is Trust.LOST:
                 self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
-            elif self.trust.level is Trust.STOP and mode in (Mode.TAKEOFF, Mode.FLIGHT):
+            elif self.trust.level is Trust.STOP and mode in _NEEDS_TRUST:
                 self._request(Mode.LAND, f"its estimate is {self.trust.text}")
         elif mode is Mode.DRIVE and self.trust.level is Trust.LOST:
             self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
 
-        if self.mode is not Mode.FLIGHT:
+        if self.mode not in (Mode.FLIGHT, Mode.ROLLING_LAND):
             return
 
         now = self._dead_reckoning.motion
@@ -517,7 +530,8 @@ class FlightController:
             self.flight_modes.position = now.position + now.velocity / self.params.position_gain
 
         lost_at = self._command_lost_at
-        if lost_at is not None and self.time - lost_at >= HOVER_TIME:
+        patience = HOVER_TIME if self.mode is Mode.FLIGHT else 0.0
+        if lost_at is not None and self.time - lost_at >= patience:
             self._request(Mode.LAND, "the motion command is lost")
 
     def _check_rotors(self, joints: JointSamples) -> None:
@@ -544,16 +558,23 @@ class FlightController:
 
 _MOST_TRUST_NEEDED = {
     Mode.TAKEOFF: Trust.SLOW,
+    Mode.ROLLING_TAKEOFF: Trust.SLOW,
+    Mode.ROLLING_LAND: Trust.SLOW,
     Mode.FLIGHT: Trust.STOP,
     Mode.DRIVE: Trust.LOST,
 }
 """Level of trust at which each mode is refused."""
 
+_NEEDS_TRUST = (*TAKING_OFF, Mode.FLIGHT, Mode.ROLLING_LAND)
+"""Modes that end by LAND when the estimate can no longer be trusted."""
+
 _REASONS = {
-    (Mode.TAKEOFF, Mode.FLIGHT): "it has lifted off",
-    (Mode.LAND, Mode.SPOOL_DOWN): "it has touched the ground",
-    (Mode.SPOOL_DOWN, Mode.LAND): "it has bounced off the ground",
+    **dict.fromkeys(((mode, Mode.FLIGHT) for mode in TAKING_OFF), "it has lifted off"),
+    **dict.fromkeys(AFTER_TOUCH_DOWN.items(), "it has touched the ground"),
+    **dict.fromkeys(AFTER_BOUNCE.items(), "it has bounced off the ground"),
     (Mode.SPOOL_DOWN, Mode.DRIVE): "it stands on its wheels",
+    (Mode.ROLL_OUT, Mode.DRIVE): "its wheels carry it",
+    (Mode.ROLLING_TAKEOFF, Mode.ROLL_OUT): "it has become too slow to lift off",
 }
 """Reasons of the changes of mode that come without a request."""
 

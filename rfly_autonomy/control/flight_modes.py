@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeSetpoint
-from rfly_autonomy.control.modes import ModeLogic
+from rfly_autonomy.control.modes import AFTER_BOUNCE, LANDING, TAKING_OFF, ModeLogic
 from rfly_autonomy.control.position_controller import MIN_VERTICAL, PositionController
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
@@ -26,8 +26,14 @@ RAMP_SHARE = 0.5
 RAMP_TIME = 2.0
 """Time in which the thrust rises before lift-off, s."""
 
+ROLLING_RAMP_TIME = 1.0
+"""Time in which the thrust rises to RAMP_SHARE while the wheels roll, s."""
+
 CLIMB_SPEED = 0.75
 """Speed of the climb after lift-off, m/s."""
+
+ROLLING_CLIMB = 1.0
+"""Speed of the climb of a vehicle that takes off rolling, m/s."""
 
 SLOW_DESCENT = 0.5
 """Sink rate near the ground and after an abort, m/s."""
@@ -37,6 +43,15 @@ FAST_DESCENT = 1.5
 
 SLOW_BELOW = 5.0
 """Clearance below which a landing is slow, m."""
+
+ROLLING_SINK = 0.9
+"""Sink rate of a rolling landing, m/s."""
+
+FLARE_SINK = 0.5
+"""Sink rate of its touch-down, m/s."""
+
+FLARE_BELOW = 0.5
+"""Clearance below which it flares, m."""
 
 SPOOL_TIME = 0.3
 """Time constant with which the thrust decays on the ground, s."""
@@ -61,6 +76,10 @@ TURN_ABOVE = 1.0
 
 MAX_LEAD = 2.0
 """Largest distance of the position setpoint from a vehicle that flies by velocity, m."""
+
+
+RAMP_TIMES = {Mode.TAKEOFF: RAMP_TIME, Mode.ROLLING_TAKEOFF: ROLLING_RAMP_TIME}
+"""Time of the ramp of each take-off, s."""
 
 
 class TrajectorySetpoint(NamedTuple):
@@ -126,6 +145,9 @@ class FlightModes:
         self.failed_rotors: frozenset[int] = frozenset()
         """Rotors that no longer turn, from 0."""
 
+        self._rolls_at = (0.0, 0.0)
+        """Level velocity of a vehicle that rolls, world axes, m/s."""
+
         self._setpoint: AttitudeSetpoint | None = None
         """Setpoint of the attitude loop; None: the rotors are off."""
 
@@ -135,15 +157,28 @@ class FlightModes:
         self.attitude_loop.set_failed_rotors(failed)
 
     def enter(self, mode: Mode, now: EstimatedMotion) -> None:
-        """Begin a mode: hold the present position, heading and attitude."""
+        """Begin a mode: hold position, heading and attitude.
+
+        The position is the present one; for a descent, it is that where the vehicle comes to rest,
+        because it would touch down on its way back otherwise.
+        """
         self.position = np.array(now.position)
+        if mode in (Mode.LAND, Mode.ABORT):
+            self.position[:2] += self._way_to_rest(now.velocity[:2])
         self.yaw = _heading(now)
         self.attitude = now.rotation
         self.press = 0.0
-        if mode is Mode.TAKEOFF:
+        self._rolls_at = (float(now.velocity[0]), float(now.velocity[1]))
+        if mode in TAKING_OFF:
             self.position_controller.reset()
         if mode is Mode.DRIVE:
             self.thrust = 0.0
+
+    def _way_to_rest(self, velocity: Floats) -> Floats:
+        """Return the way, (2,), m, in which a level velocity, (2,), m/s, ends. Eq. 9.1."""
+        braking = GRAVITY * math.tan(LAND_TILT)
+        speed = float(np.linalg.norm(velocity))
+        return velocity * max(1.0 / self.params.position_gain, speed / (2.0 * braking))
 
     @property
     def touched(self) -> bool:
@@ -177,6 +212,10 @@ class FlightModes:
             self._setpoint = None
         elif mode is Mode.TAKEOFF:
             self._take_off(now, dt)
+        elif mode is Mode.ROLLING_TAKEOFF:
+            self._take_off_rolling(now, setpoint, dt)
+        elif mode is Mode.ROLLING_LAND:
+            self._land_rolling(now, clearance if clearance_measured else 0.0, setpoint, dt)
         elif mode is Mode.FLIGHT and setpoint is not None and setpoint.attitude is not None:
             self.position = np.array(now.position)
             self.yaw = _heading(now)
@@ -191,7 +230,7 @@ class FlightModes:
                 self._turn(setpoint.yaw, dt)
             high = clearance_measured and clearance > SLOW_BELOW
             self._descend(now, FAST_DESCENT if high else SLOW_DESCENT, dt)
-        elif mode is Mode.SPOOL_DOWN:
+        elif mode in AFTER_BOUNCE:
             share = self.logic.contact.load_share
             if math.isnan(share):
                 share = 1.0 - self.thrust / self.hover_thrust
@@ -207,9 +246,9 @@ class FlightModes:
         mode = self.logic.mode
         if mode in (Mode.DISARMED, Mode.DRIVE):
             self.attitude_loop.observer.reset()
-        stands = mode is Mode.TAKEOFF and self.logic.since < RAMP_TIME
+        stands = mode in TAKING_OFF and self.logic.since < RAMP_TIMES[mode]
         stands = stands or self.logic.contact.wheels_down >= 0.5 or self.touched
-        airborne = not stands and mode in (Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.ABORT)
+        airborne = not stands and mode in (*TAKING_OFF, Mode.FLIGHT, *LANDING, Mode.ABORT)
         self.attitude_loop.advance(now, dt, airborne)
 
     def rotor_speeds(self, now: EstimatedMotion) -> Floats:
@@ -229,15 +268,62 @@ class FlightModes:
 
     def _take_off(self, now: EstimatedMotion, dt: float) -> None:
         """Raise the thrust while the wheels still stand, then climb."""
-        if self.logic.since < RAMP_TIME:
-            self.thrust = RAMP_SHARE * self.params.mass * GRAVITY * self.logic.since / RAMP_TIME
-            self._hold_attitude()
-        else:
+        if not self._ramps():
             self.position[2] += dt * CLIMB_SPEED
             self._fly(now, (0.0, 0.0, CLIMB_SPEED), dt)
 
-    def _descend(self, now: EstimatedMotion, sink_rate: float, dt: float) -> None:
-        """Sink above the held place with little tilt.
+    def _ramps(self) -> bool:
+        """Raise the thrust at the attitude of the ground; return False once it has risen."""
+        time = RAMP_TIMES[self.logic.mode]
+        if self.logic.since >= time:
+            return False
+        self.thrust = RAMP_SHARE * self.params.mass * GRAVITY * self.logic.since / time
+        self._hold_attitude()
+        return True
+
+    def _take_off_rolling(
+        self, now: EstimatedMotion, setpoint: TrajectorySetpoint | None, dt: float
+    ) -> None:
+        """Raise the thrust while the wheels roll, then climb on at their velocity."""
+        x, y = self._level_velocity(setpoint)
+        self.position[:2] = now.position[:2]
+        if not self._ramps():
+            self.position[2] += dt * ROLLING_CLIMB
+            self._fly(now, (x, y, ROLLING_CLIMB), dt)
+
+    def _land_rolling(
+        self,
+        now: EstimatedMotion,
+        clearance: float,
+        setpoint: TrajectorySetpoint | None,
+        dt: float,
+    ) -> None:
+        """Sink along the track of the setpoint, slowly just above the ground."""
+        velocity = self._level_velocity(setpoint)
+        target = now.position
+        if setpoint is not None and setpoint.position is not None:
+            target = np.asarray(setpoint.position, float)
+            self._turn(setpoint.yaw, dt)
+        self.position[:2] = target[:2]
+        self._descend(now, FLARE_SINK if clearance < FLARE_BELOW else ROLLING_SINK, dt, velocity)
+
+    def _level_velocity(self, setpoint: TrajectorySetpoint | None) -> tuple[float, float]:
+        """Return the level velocity of a setpoint, else that at the begin of the mode, m/s."""
+        if setpoint is None or setpoint.attitude is not None:
+            return self._rolls_at
+        x, y, _ = setpoint.velocity
+        if setpoint.position is not None:
+            return x, y
+        return x * math.cos(self.yaw), x * math.sin(self.yaw)
+
+    def _descend(
+        self,
+        now: EstimatedMotion,
+        sink_rate: float,
+        dt: float,
+        level: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        """Sink above the held place, which moves at a level velocity, with little tilt.
 
         While the vehicle does not sink, thrust is taken away: something else carries it.
         """
@@ -247,7 +333,7 @@ class FlightModes:
             self.press *= math.exp(-dt / RELEASE_TIME)
         self.position[2] = min(self.position[2] - dt * sink_rate, now.position[2] + 0.5)
         most = min(LAND_TILT + self.position_controller.steady_tilt, self.params.max_tilt)
-        self._fly(now, (0.0, 0.0, -sink_rate), dt, most)
+        self._fly(now, (*level, -sink_rate), dt, most)
 
     def _spool_down(self, moment_share: float, dt: float) -> None:
         """Let the thrust decay, with a share of the moments that hold the attitude."""

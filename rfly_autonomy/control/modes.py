@@ -11,6 +11,8 @@ Theory of operation. `ModeLogic` holds one `Mode`. It changes in two ways:
   DRIVE, or back to LAND after a bounce. These depend on several sensors; one that is missing or
   silent is NaN in `ModeInputs` and stands in the way of none of them. `touch_down` has the
   detector of touch-downs.
+
+ROLLING_TAKEOFF, ROLLING_LAND and ROLL_OUT are the same three for a vehicle whose wheels roll.
 """
 
 from __future__ import annotations
@@ -65,6 +67,15 @@ BOUNCED_TIME = 0.1
 TAKEOFF_SPEED = 0.3
 """Speed below which a take-off may begin, m/s."""
 
+LEAST_ROLLING = 1.2
+"""Speed forward from which a vehicle may take off and land rolling, m/s."""
+
+KEPT_SHARE = 0.5
+"""Share of the speed at its begin below which a rolling take-off ends on the ground."""
+
+MOST_ASIDE = 0.15
+"""Largest speed across the wheels at its begin, as a share of that forward."""
+
 TAKEOFF_SLOPE = math.radians(10.0)
 """Slope of the ground below which a take-off may begin, rad."""
 
@@ -73,12 +84,30 @@ ALLOWED_FROM: dict[Mode, tuple[Mode, ...]] = {
     Mode.DISARMED: (Mode.DRIVE,),
     Mode.DRIVE: (Mode.ABORT, Mode.DISARMED),
     Mode.TAKEOFF: (Mode.DRIVE,),
-    Mode.FLIGHT: (Mode.LAND,),
-    Mode.LAND: (Mode.FLIGHT, Mode.TAKEOFF),
+    Mode.FLIGHT: (Mode.LAND, Mode.ROLLING_LAND),
+    Mode.LAND: (Mode.FLIGHT, Mode.TAKEOFF, Mode.ROLLING_TAKEOFF, Mode.ROLLING_LAND),
     Mode.SPOOL_DOWN: (),
-    Mode.ABORT: (Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN),
+    Mode.ABORT: tuple(mode for mode in Mode if mode not in (Mode.DISARMED, Mode.ABORT)),
+    Mode.ROLLING_TAKEOFF: (Mode.DRIVE,),
+    Mode.ROLLING_LAND: (Mode.FLIGHT,),
+    Mode.ROLL_OUT: (),
 }
 """Modes from which each mode can be requested."""
+
+DRIVEN = (Mode.DRIVE, Mode.ROLLING_TAKEOFF, Mode.ROLL_OUT)
+"""Modes in which the driving law turns wheels that have load."""
+
+TAKING_OFF = (Mode.TAKEOFF, Mode.ROLLING_TAKEOFF)
+"""Modes that lift off."""
+
+LANDING = (Mode.LAND, Mode.ROLLING_LAND)
+"""Modes that end by a touch-down."""
+
+AFTER_TOUCH_DOWN = {Mode.LAND: Mode.SPOOL_DOWN, Mode.ROLLING_LAND: Mode.ROLL_OUT}
+"""Mode after the touch-down of each landing."""
+
+AFTER_BOUNCE = {down: landing for landing, down in AFTER_TOUCH_DOWN.items()}
+"""Mode after a bounce."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +143,12 @@ class ModeInputs:
 
     strut_share: float = math.nan
     """Share of the weight that the wheels carry by the struts; NaN if it is unknown."""
+
+    forward: float = 0.0
+    """Speed along the vehicle, m/s."""
+
+    aside: float = 0.0
+    """Speed across it, m/s."""
 
 
 def contact_of(loads: Floats | None, weight: float) -> tuple[float, float]:
@@ -168,19 +203,24 @@ class ModeLogic:
         self.since = 0.0
         """Time in this mode, s."""
 
+        self._least_speed = 0.0
+        """Speed below which a rolling take-off ends on the ground, m/s."""
+
         self._held = 0.0
         """Time for which the condition of the mode's next transition has held, s."""
 
     def request(self, wanted: Mode, now: ModeInputs) -> str:
-        """Change to DRIVE (arm), TAKEOFF, FLIGHT (go around), LAND, ABORT or DISARMED, if allowed.
+        """Change to a mode of ALLOWED_FROM, if allowed.
 
-        Return "" if the mode is the wanted one now, else the reason of the refusal.
+        DRIVE arms, FLIGHT goes around. Return "" if the mode is the wanted one now, else the reason
+        of the refusal.
         """
         if wanted is self.mode:
             return ""
 
         refusal = self._refusal(wanted, now)
         if not refusal:
+            self._least_speed = KEPT_SHARE * now.forward
             self._enter(wanted)
         return refusal
 
@@ -189,20 +229,26 @@ class ModeLogic:
         self.contact.update(now.wheels_down, now.load_share, dt)
         self.since += dt
 
-        if self.mode is Mode.TAKEOFF:
+        if self.mode in TAKING_OFF:
             lifted = self._holds(not self.contact.wheels_down >= 0.5, LIFTED_TIME, dt)
             if lifted and now.clearance > LIFTED_CLEARANCE:
                 self._enter(Mode.FLIGHT)
-        elif self.mode in (Mode.LAND, Mode.ABORT):
+            elif self.mode is Mode.ROLLING_TAKEOFF and self._is_too_slow(now):
+                self._enter(Mode.ROLL_OUT)
+        elif self.mode in (*LANDING, Mode.ABORT):
             self.touch_down.update(self._cues(now), now.thrust, dt)
-            if self.mode is Mode.LAND and self.touch_down.touched:
-                self._enter(Mode.SPOOL_DOWN)
-        elif self.mode is Mode.SPOOL_DOWN:
+            if self.mode in LANDING and self.touch_down.touched:
+                self._enter(AFTER_TOUCH_DOWN[self.mode])
+        elif self.mode in AFTER_BOUNCE:
             if self._holds(self._bounces(now), BOUNCED_TIME, dt):
-                self._enter(Mode.LAND)
+                self._enter(AFTER_BOUNCE[self.mode])
             elif self._stands(now, self.since):
                 self._enter(Mode.DRIVE)
         return self.mode
+
+    def _is_too_slow(self, now: ModeInputs) -> bool:
+        """Return whether a rolling take-off has lost its speed on the ground."""
+        return now.forward < self._least_speed and self.contact.load_share > RAMP_LOAD
 
     def _cues(self, now: ModeInputs) -> dict[Cue, bool | None]:
         """Return the cues of a touch-down; None: unknown."""
@@ -238,12 +284,12 @@ class ModeLogic:
         return carried and seconds >= STANDING_TIME
 
     def _enter(self, mode: Mode) -> None:
-        on_ground = self.mode in (Mode.DRIVE, Mode.SPOOL_DOWN)
-        ramps = self.mode is Mode.TAKEOFF and self.contact.load_share > RAMP_LOAD
+        on_ground = self.mode in (Mode.DRIVE, *AFTER_BOUNCE)
+        ramps = self.mode in TAKING_OFF and self.contact.load_share > RAMP_LOAD
         self.mode = mode
         self.since = 0.0
         self._held = 0.0
-        if mode is not Mode.SPOOL_DOWN:
+        if mode not in AFTER_BOUNCE:
             self.touch_down = TouchDown()
         if mode is Mode.ABORT and (on_ground or ramps):
             self.touch_down.since = 0.0
@@ -264,7 +310,12 @@ class ModeLogic:
 
         if wanted is Mode.TAKEOFF and now.speed >= TAKEOFF_SPEED:
             return f"its speed is {now.speed:.2f} m/s, expected below {TAKEOFF_SPEED:g} m/s"
-        if wanted is Mode.TAKEOFF and now.slope >= TAKEOFF_SLOPE:
+        if wanted in (Mode.ROLLING_TAKEOFF, Mode.ROLLING_LAND):
+            if now.forward < LEAST_ROLLING:
+                return f"it rolls at {now.forward:.2f} m/s, expected {LEAST_ROLLING:g} m/s or more"
+            if abs(now.aside) > MOST_ASIDE * now.forward:
+                return f"it moves aside at {abs(now.aside):.2f} m/s, its wheels roll forward"
+        if wanted in TAKING_OFF and now.slope >= TAKEOFF_SLOPE:
             slope = math.degrees(now.slope)
             return f"the slope is {slope:.1f}°, expected below {math.degrees(TAKEOFF_SLOPE):g}°"
 

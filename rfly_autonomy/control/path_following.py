@@ -149,6 +149,11 @@ class DrivePathFollower:
         path = self._path
         return list(path.vertices[path.segment + 1 :]), list(path.speeds[path.segment :])
 
+    @property
+    def on_last_segment(self) -> bool:
+        """True on the way from the last but one waypoint."""
+        return self._path.segment == self._path.last
+
     def missed_by(self, place: Floats) -> float:
         """Return the distance from the last waypoint, m."""
         return float(np.linalg.norm(place[:2] - self._path.vertices[-1]))
@@ -237,10 +242,18 @@ def _slowing(final: float, left: float) -> float:
 
 
 class FlightPathFollower:
-    """Target that moves from a place through points (x, y, z) and stops at the last one."""
+    """Target that moves from a place through points (x, y, z) and stops at the last one.
+
+    It begins with a `speed`, and comes to the last point with an `end_speed`, m/s.
+    """
 
     def __init__(
-        self, start: ArrayLike, speed: float, points: Sequence[ArrayLike], speeds: Sequence[float]
+        self,
+        start: ArrayLike,
+        speed: float,
+        points: Sequence[ArrayLike],
+        speeds: Sequence[float],
+        end_speed: float = 0.0,
     ) -> None:
         path = _Polyline([start, *points], speeds)
         self._path = path
@@ -257,7 +270,7 @@ class FlightPathFollower:
             CORNER_STEP / max(2.0 * math.sin(path.turn(k) / 2.0), 1e-3)
             for k in range(1, path.last + 1)
         ]
-        self._corners = path.slow_down([*corners, 0.0], self._most)
+        self._corners = path.slow_down([*corners, end_speed], self._most)
 
     def advance(
         self, place: Floats, dt: float, max_speed: float = math.inf

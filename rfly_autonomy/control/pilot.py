@@ -8,6 +8,7 @@ Scenarios and tests use it.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 
@@ -18,7 +19,7 @@ from rfly_amphibious.simulation.commands import Mode, RotorQuantity
 from rfly_amphibious.vehicle import state_layout
 from rfly_autonomy.control.chassis_controller import SkidSteer, TractionControl
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
-from rfly_autonomy.control.modes import ModeInputs, ModeLogic, contact_of, near_ground
+from rfly_autonomy.control.modes import DRIVEN, ModeInputs, ModeLogic, contact_of, near_ground
 from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.control.speed_controller import SpeedController, brake_torque_in, steering_lever
@@ -137,6 +138,7 @@ class Pilot:
         wheels_down, load_share = contact_of(out.wheel_load, self.params.mass * GRAVITY)
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
         speed = float(np.linalg.norm(state.velocity))
+        forward, aside, _ = (state.velocity @ now.rotation).tolist()
         return ModeInputs(
             wheels_down,
             load_share,
@@ -146,12 +148,14 @@ class Pilot:
             climb=float(state.velocity[2]),
             thrust=float(out.thrust.sum()) / self.flight_modes.hover_thrust,
             near=near_ground(self.params.wheelbase),
+            forward=forward,
+            aside=aside,
         )
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode."""
         self.flight_modes.enter(mode, now)
-        if mode is Mode.DRIVE:
+        if mode in (Mode.DRIVE, Mode.ROLL_OUT):
             self.speed_controller.reset()
             if self._skid is not None:
                 self._skid.reset()
@@ -166,15 +170,19 @@ class Pilot:
 
         if mode is Mode.DRIVE:
             return self._drive(now, wheel_speed)
+        if mode in DRIVEN and not self.logic.contact.wheels_down <= 0.5:
+            wheels = self._drive(now, wheel_speed)
+        else:
+            brake_torque = brake_torque_in(
+                mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched
+            )
+            wheels = Controls(brake_torque=brake_torque)
 
-        brake_torque = brake_torque_in(
-            mode, self.params, self.logic.contact.wheels_down, self.flight_modes.touched
-        )
         speeds = self.flight_modes.rotor_speeds(now)
         if self._torque_law is None:
-            return Controls(rotor_speed=speeds, brake_torque=brake_torque)
+            return dataclasses.replace(wheels, rotor_speed=speeds)
         torques = self._torque_law.torques(self._time, speeds, self.period)
-        return Controls(rotor_torque=torques, brake_torque=brake_torque)
+        return dataclasses.replace(wheels, rotor_torque=torques)
 
     def _drive(self, now: EstimatedMotion, wheel_speed: Floats) -> Controls:
         """Return the commands of a vehicle that drives.

@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 from rfly_amphibious.simulation.commands import Mode
 
-_REQUESTS = {Mode.DRIVE: "arm", Mode.TAKEOFF: "takeoff", Mode.LAND: "land"}
+_REQUESTS = {
+    Mode.DRIVE: "arm",
+    Mode.TAKEOFF: "takeoff",
+    Mode.LAND: "land",
+    Mode.ROLLING_TAKEOFF: "rolling_takeoff",
+    Mode.ROLLING_LAND: "rolling_land",
+}
 """Words of cmd/mode for the modes of setpoints."""
 
 

@@ -8,6 +8,7 @@ The truth pilot and the nodes that only see sensors use the same guide.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.flight_modes import ROLLING_CLIMB
 from rfly_autonomy.control.modes import TAKEOFF_SLOPE
 from rfly_autonomy.control.path_following import DrivePathFollower, FlightPathFollower
 from rfly_autonomy.control.setpoint import Setpoint
@@ -24,6 +26,14 @@ from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_autonomy.guidance.detour import MOST_DETOURS, Detours
 from rfly_autonomy.guidance.energy_reserve import charge_of_flight
+from rfly_autonomy.guidance.rolling import (
+    FAST_ENOUGH,
+    LATE,
+    RollingPlan,
+    rolling_plan,
+    run_length,
+    stopping_distance,
+)
 from rfly_common.frames import rotation_matrix
 from rfly_missions.mission.legs import DriveLeg, FlyLeg, Leg
 from rfly_terrain.height_map.height_map import HeightMap
@@ -54,6 +64,12 @@ ASKING_TIME = 10.0
 
 GIVE_UP_TIME = 10.0
 """Time with an estimate that is too uncertain after which the mission does not go on, s."""
+
+_CLIMBS_OR_FLIES = (Mode.TAKEOFF, Mode.FLIGHT, Mode.ROLLING_TAKEOFF)
+"""Modes of a flight that does not land yet."""
+
+_LOW = 0.15
+"""Height below which a rolling take-off has not lifted off, m."""
 
 _TRUST_TEXTS = {
     Trust.GOOD: "it goes on as usual",
@@ -150,6 +166,9 @@ class MissionGuide:
 
         self._drive_path: DrivePathFollower | None = None
         self._flight_path: FlightPathFollower | None = None
+        self._rolling: RollingPlan | None = None
+        """Tracks of the flown leg that is next or present; None before they are planned."""
+
         self._lands = False
         self._aborted = False
         self._returns = ""
@@ -186,7 +205,7 @@ class MissionGuide:
         self._time = now.time
 
         self._watch_trust(now)
-        self._height = self._height_of(now) if mode in (Mode.TAKEOFF, Mode.FLIGHT) else 0.0
+        self._height = self._height_of(now) if mode in _CLIMBS_OR_FLIES else 0.0
 
         # standing, even if an estimated speed is never quite 0
         speed = float(np.linalg.norm(now.velocity))
@@ -217,6 +236,8 @@ class MissionGuide:
 
     def _setpoint(self, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of the present leg."""
+        if mode in (Mode.ROLLING_TAKEOFF, Mode.ROLLING_LAND) and self._rolling is None:
+            return Setpoint(now.time, Mode.LAND)  # told to do something else meanwhile
         if self.leg == len(self.legs):
             return Setpoint(now.time)
         if mode is Mode.ABORT:
@@ -245,6 +266,8 @@ class MissionGuide:
         self.leg += 1
         self._drive_path = None
         self._flight_path = None
+        if isinstance(self.legs[self.leg - 1], FlyLeg):
+            self._rolling = None
         self._lands = False
         self._hovers_since = math.inf
         self._stuck.reset()
@@ -253,7 +276,7 @@ class MissionGuide:
     def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Setpoint:
         """Return the setpoint of a driven leg."""
         if mode is not Mode.DRIVE:  # legs that were changed in the air
-            return Setpoint(now.time, Mode.LAND if mode in (Mode.TAKEOFF, Mode.FLIGHT) else None)
+            return Setpoint(now.time, Mode.LAND if mode in _CLIMBS_OR_FLIES else None)
 
         if self._stuck.text:
             self.problem = self._stuck.text
@@ -262,9 +285,7 @@ class MissionGuide:
         rotation = rotation_matrix(now.orientation)
         place = now.position[:2]
         if self._drive_path is None:
-            self._drive_path = DrivePathFollower(
-                place, leg.points, leg.speeds, self.params, leg.backward
-            )
+            self._drive_path = self._drive_path_of(leg, now)
 
         heading = math.atan2(rotation[1, 0], rotation[0, 0])
         forward = float(rotation[:, 0] @ now.velocity)
@@ -272,7 +293,10 @@ class MissionGuide:
         if self.trust.level is Trust.SLOW:
             speed = min(max(speed, -CAREFUL_SPEED), CAREFUL_SPEED)
 
-        if self._drive_path.stopping and stands:
+        rolls_on = self._rolling is not None and self._rolling.take_off is not None
+        if rolls_on and self._drive_path.on_last_segment:
+            self._next_leg()
+        elif self._drive_path.stopping and stands:
             away = self._drive_path.missed_by(place)
             self.log.append((now.time, f"stands {away:.2f} m from the last way-point"))
             self._next_leg()
@@ -306,14 +330,19 @@ class MissionGuide:
         self._away, around = self._detours.next(place)
         self.legs = (*self.legs[: self.leg], self._away, around, *self.legs[self.leg + 1 :])
         self._drive_path = None
+        self._rolling = None
         self._stuck.reset()
 
     def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of a flown leg in any mode."""
-        if self._come_down and mode in (Mode.TAKEOFF, Mode.FLIGHT):
+        if self._come_down and mode in _CLIMBS_OR_FLIES:
             return Setpoint(now.time, Mode.LAND)
         if mode is Mode.FLIGHT:
             return self._fly_on(leg, now, dt)
+        if mode is Mode.ROLLING_TAKEOFF:
+            return self._roll_off(now)
+        if mode in (Mode.ROLLING_LAND, Mode.ROLL_OUT):
+            return self._roll_down(now, mode)
         if mode is Mode.LAND:
             x, y, z = now.position.tolist()
             return Setpoint(now.time, target=(x, y, z), yaw=self._heading_after(leg))
@@ -321,7 +350,9 @@ class MissionGuide:
             return Setpoint(now.time)
 
         if self._flight_path is None:
-            return self._take_off(now, stands)
+            return self._run_up(leg, now, stands) or self._take_off(now, stands)
+        if self._drive_path is not None and not (self._drive_path.stopping and stands):
+            return self._roll_down(now, mode)
 
         if self._returns:
             self.problem = f"it has returned home: {self._returns}"
@@ -332,6 +363,135 @@ class MissionGuide:
         else:
             self.problem = "it has landed on the way without a request"
         return Setpoint(now.time)
+
+    # rolling
+
+    def _plan_rolling(self, index: int, now: Estimate, standing: bool) -> RollingPlan:
+        """Return the tracks of the flown leg of an index; log why it does not roll."""
+        if self._rolling is None:
+            leg = self.legs[index]
+            assert isinstance(leg, FlyLeg)
+            following = self.legs[index + 1 : index + 2]
+            drives = following and isinstance(following[0], DriveLeg)
+            onward = following[0].points[0][:2] if drives else None
+            self._rolling = rolling_plan(leg, onward, self.params, self.terrain, standing)
+            self.log += [(now.time, note) for note in self._rolling.notes]
+        return self._rolling
+
+    def _drive_path_of(self, leg: DriveLeg, now: Estimate) -> DrivePathFollower:
+        """Return the follower of a driven leg, with the track of a rolling take-off after it."""
+        points = leg.points
+        speeds = leg.speeds
+        following = self.legs[self.leg + 1 : self.leg + 2]
+        flies = following and isinstance(following[0], FlyLeg)
+        if flies and not leg.backward and not self.no_takeoff:
+            track = self._plan_rolling(self.leg + 1, now, standing=False).take_off
+            if track is not None:
+                points = (*points, track.at(run_length(track.speed, standing=False)))
+                speeds = (*speeds, track.speed)
+        return DrivePathFollower(now.position[:2], points, speeds, self.params, leg.backward)
+
+    def _follow_on_wheels(self, now: Estimate) -> tuple[float, float, float]:
+        """Return speed, m/s, and steering, rad, along the driven path, and the present speed."""
+        assert self._drive_path is not None
+        rotation = rotation_matrix(now.orientation)
+        heading = math.atan2(rotation[1, 0], rotation[0, 0])
+        forward = float(rotation[:, 0] @ now.velocity)
+        return *self._drive_path.command(now.position[:2], heading, forward), forward
+
+    def _run_up(self, leg: FlyLeg, now: Estimate, stands: bool) -> Setpoint | None:
+        """Return the setpoint on the way to a rolling take-off; None: it is from a stand."""
+        begins = self._rolling is None
+        track = self._plan_rolling(self.leg, now, stands).take_off
+        if track is None or self.no_takeoff:
+            return None
+
+        if self._drive_path is None:
+            end = track.at(run_length(track.speed, standing=begins))
+            self._drive_path = DrivePathFollower(
+                now.position[:2], [end], [track.speed], self.params
+            )
+        elif self._drive_path.stopping:
+            self._give_up_rolling_off(now, "it did not come to speed on its track")
+            return None
+
+        speed, steering, forward = self._follow_on_wheels(now)
+        on_course = track.is_on_course(rotation_matrix(now.orientation))
+        left = self._drive_path.missed_by(now.position)
+        room = left > stopping_distance(track.speed)
+        wanted = None
+        if forward > FAST_ENOUGH * track.speed and on_course and room:
+            self._lift += self._height_of(now)
+            self._home = (float(now.position[0]), float(now.position[1]))
+            wanted = Mode.ROLLING_TAKEOFF
+        return Setpoint(now.time, wanted, speed=speed, steering=steering)
+
+    def _give_up_rolling_off(self, now: Estimate, why: str) -> None:
+        """Take off from a stand instead."""
+        assert self._rolling is not None
+        if self._rolling.take_off is not None:
+            self._rolling = dataclasses.replace(self._rolling, take_off=None)
+            self.log.append((now.time, f"no rolling take-off: {why}"))
+
+    def _roll_off(self, now: Estimate) -> Setpoint:
+        """Return the setpoint of a rolling take-off."""
+        assert self._rolling is not None
+        track = self._rolling.take_off
+        if track is None or self._drive_path is None:
+            return Setpoint(now.time, Mode.LAND)
+
+        _, steering, _ = self._follow_on_wheels(now)
+        left = self._drive_path.missed_by(now.position)
+        if left < stopping_distance(track.speed) and self._height < _LOW:
+            self._give_up_rolling_off(now, "it did not lift off on its track")
+            return Setpoint(now.time, Mode.LAND)
+        return track.setpoint(now, speed=track.speed, steering=steering)
+
+    def _roll_down(self, now: Estimate, mode: Mode) -> Setpoint:
+        """Return the setpoint of a rolling landing, from its glide until the vehicle stands."""
+        assert self._rolling is not None
+        track = self._rolling.landing
+        if mode is Mode.ROLL_OUT and self._flight_path is None:
+            self._give_up_rolling_off(now, "it was too slow to lift off")
+            return Setpoint(now.time)
+        if track is None:
+            return Setpoint(now.time, Mode.LAND)
+
+        if mode is Mode.ROLLING_LAND:
+            wanted = None
+            if track.along(now.position) > track.speed * LATE:
+                self._give_up_rolling_down(now, "the ground does not come")
+                wanted = Mode.LAND
+            return track.setpoint(now, wanted)
+
+        if self._drive_path is None:
+            forward = max(float(now.velocity[:2] @ track.direction), 0.0)
+            end = track.at(track.along(now.position) + stopping_distance(forward))
+            self._drive_path = DrivePathFollower(
+                now.position[:2], [end], [track.speed], self.params
+            )
+        speed, steering, _ = self._follow_on_wheels(now)
+        return track.setpoint(now, speed=speed, steering=steering)
+
+    def _give_up_rolling_down(self, now: Estimate, why: str) -> None:
+        """Land straight down instead."""
+        assert self._rolling is not None
+        self._rolling = dataclasses.replace(self._rolling, landing=None)
+        self.log.append((now.time, f"no rolling landing: {why}"))
+
+    def _glide_begins(self, now: Estimate) -> Setpoint | None:
+        """Return the setpoint at the end of the path, from which a rolling landing begins."""
+        assert self._rolling is not None
+        assert self._flight_path is not None
+        track = self._rolling.landing
+        if track is None or not self._flight_path.at_end:
+            return None
+        self._lands = True
+        if track.along(now.position) > 0.0:
+            self._give_up_rolling_down(now, "it did not get on course and to speed")
+            return None
+        on_course = track.is_on_course(rotation_matrix(now.orientation))
+        return track.setpoint(now, Mode.ROLLING_LAND if on_course else None)
 
     def _take_off(self, now: Estimate, stands: bool) -> Setpoint:
         """Request a take-off, if the vehicle stands and nothing is against it."""
@@ -363,17 +523,15 @@ class MissionGuide:
     def _fly_on(self, leg: FlyLeg, now: Estimate, dt: float) -> Setpoint:
         """Return the setpoint of a flown leg in flight."""
         if self._flight_path is None:
-            height = self.params.origin_height + self._lift
-            points = [np.array((x, y, z + height)) for x, y, z in leg.points]
-            # straight up from where it really stands
-            points[0][:2] = now.position[:2]
-            climb = max(0.0, float(now.velocity[2]))
-            self._flight_path = FlightPathFollower(
-                np.array(now.position), climb, points, leg.speeds
-            )
+            self._flight_path = self._flight_path_of(leg, now)
+            self._drive_path = None
 
         if self._has_to_return(leg, now):
             return self._return_home(leg, now, dt)
+
+        glide = self._glide_begins(now)
+        if glide is not None:
+            return glide
 
         most = CAREFUL_SPEED if self.trust.level is Trust.SLOW else math.inf
         target, velocity = self._flight_path.advance(now.position, dt, most)
@@ -394,6 +552,32 @@ class MissionGuide:
             velocity=(ahead_x, ahead_y, ahead_z),
             yaw=self._flight_path.course(),
         )
+
+    def _flight_path_of(self, leg: FlyLeg, now: Estimate) -> FlightPathFollower:
+        """Return the follower of a flown leg, to the begin of its glide if it lands rolling."""
+        plan = self._plan_rolling(self.leg, now, standing=True)
+        height = self.params.origin_height + self._lift
+        points = [np.array((x, y, z + height)) for x, y, z in leg.points]
+        speeds = list(leg.speeds)
+        speed = max(0.0, float(now.velocity[2]))
+
+        glide = plan.landing
+        if glide is not None:
+            points[-1][:2] = glide.at(-plan.glide)
+        if plan.take_off is None:
+            # straight up from where it really stands
+            points[0][:2] = now.position[:2]
+        else:
+            track = plan.take_off
+            rise = max(0.0, float(points[0][2] - now.position[2]))
+            top = track.along(now.position) + rise * track.speed / ROLLING_CLIMB
+            points[0][:2] = track.at(top)
+            speed = float(np.linalg.norm(now.velocity))
+            if track.along(points[1]) <= top:  # it climbs until there
+                del points[0], speeds[0]
+
+        end_speed = 0.0 if glide is None else glide.speed
+        return FlightPathFollower(np.array(now.position), speed, points, speeds, end_speed)
 
     def _has_to_return(self, leg: FlyLeg, now: Estimate) -> bool:
         """Return whether only the way home can still be flown, and no longer than now."""

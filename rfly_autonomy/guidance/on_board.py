@@ -13,6 +13,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode, RotorCommand, WheelCommand
 from rfly_autonomy.control.chassis_controller import ChassisController
 from rfly_autonomy.control.flight_controller import FlightController
+from rfly_autonomy.control.modes import DRIVEN
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.estimator import StateEstimator
@@ -96,9 +97,9 @@ class OnBoard:
 
     def _apply(self, setpoint: Setpoint) -> None:
         """Pass a setpoint to the controllers."""
-        if self.flight.mode is Mode.DRIVE:
+        if self.flight.mode in DRIVEN:
             self.chassis.set_speed(setpoint.speed, setpoint.steering, setpoint.time)
-        elif setpoint.target is not None:
+        if self.flight.mode is not Mode.DRIVE and setpoint.target is not None:
             self.flight.set_target(setpoint.target, setpoint.velocity, setpoint.yaw, setpoint.time)
 
         # ask for a mode until it comes

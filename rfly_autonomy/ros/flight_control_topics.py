@@ -21,6 +21,7 @@ from rfly_amphibious.ros.command_msgs import rotor_command_to_msg
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.flight_controller import WORDS, FlightController
+from rfly_autonomy.control.modes import LANDING
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.ros.control_topics import ControlLoop, MotionCommands
 from rfly_autonomy.ros.node_parameters import GainParameters
@@ -81,7 +82,7 @@ def follow_gains(
 
 
 MODE_PERIOD_S = 0.5
-IN_THE_AIR = (Mode.TAKEOFF, Mode.FLIGHT, Mode.LAND, Mode.SPOOL_DOWN, Mode.ABORT)
+IN_THE_AIR = tuple(mode for mode in Mode if mode not in (Mode.DISARMED, Mode.DRIVE))
 
 
 class FlightControlTopics:
@@ -199,7 +200,7 @@ class FlightControlTopics:
         """Values for diagnostics, in addition to the text."""
         flight = self._flight
         values = {"mode": flight.mode.value, "reason": flight.reason, "answers": self.loop.answers}
-        if flight.mode in (Mode.LAND, Mode.ABORT):
+        if flight.mode in (*LANDING, Mode.ABORT):
             values["touch_down"] = flight.logic.touch_down.text()
         if flight.failed_rotors:
             values["failed_rotors"] = self._failed_rotors

@@ -28,6 +28,7 @@ from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.modes import DRIVEN
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.guidance.mission_guide import MissionGuide
 from rfly_autonomy.ros.estimate_msgs import (
@@ -304,9 +305,9 @@ class GuidanceNode(Node):
             self.get_logger().info(text)
         self._logged = len(guide.log)
 
-        if mode is Mode.DRIVE:
+        if mode in DRIVEN:
             self._send("cmd/ackermann", order_to_ackermann(order, self._name))
-        elif order.target is not None:
+        if mode is not Mode.DRIVE and order.target is not None:
             self._send("cmd/pose", order_to_pose(order, now))
         if self._mode_requests.is_due(order.request, order.time):
             self._send("cmd/mode", String(data=order.request))

@@ -28,6 +28,9 @@ _COLOURS = {
     Mode.LAND: "#8e3fa8",
     Mode.SPOOL_DOWN: "#3d9970",
     Mode.ABORT: "#111111",
+    Mode.ROLLING_TAKEOFF: "#b58a00",
+    Mode.ROLLING_LAND: "#b877c9",
+    Mode.ROLL_OUT: "#7cc4a0",
 }
 
 

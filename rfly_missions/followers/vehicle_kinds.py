@@ -19,7 +19,7 @@ UavType = Literal["multirotor", "fixed-wing", "ground", "land-air"]
 UAV_TYPES: tuple[str, ...] = get_args(UavType)
 """Names of the kinds."""
 
-GROUND_MODES = ("DISARMED", "DRIVE", "SPOOL_DOWN")
+GROUND_MODES = ("DISARMED", "DRIVE", "SPOOL_DOWN", "ROLL_OUT")
 """Modes of a land-air vehicle on the ground."""
 AIRBORNE_HEIGHT = 3.0
 """Height above ground, m, from which an external vehicle counts as airborne."""

@@ -41,6 +41,9 @@ DRIVE_SPEED = 3.0
 FLY_SPEED = 4.0
 """Speed in the air where neither a scenario nor a node sets one, m/s."""
 
+LEAST_ROLLING = 1.5
+"""Least speed of rolling take-offs and landings, m/s."""
+
 BACKWARD_SPEED = 1.5
 """Largest speed backwards, m/s."""
 
@@ -61,6 +64,9 @@ class MissionStep:
 
     speed: float | None = None
     """Speed on the way there, m/s."""
+
+    rolling: bool = False
+    """True if a take-off or landing is on rolling wheels."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,12 @@ class FlyLeg:
 
     lands: bool
     """True if the vehicle lands below the last point."""
+
+    roll_off: float = 0.0
+    """Speed on the ground of a rolling take-off, m/s; 0: straight up."""
+
+    roll_out: float = 0.0
+    """Speed on the ground of a rolling landing, m/s; 0: straight down."""
 
 
 Leg = DriveLeg | FlyLeg
@@ -120,6 +132,15 @@ class _LegBuilder:
         self._flown: list[tuple[Point, float]] = []
         """Points of the present flight, with their speeds."""
 
+        self._rolls_off = False
+        """True if the present flight began on rolling wheels."""
+
+        self._rolling_step = 0
+        """Index of the last item that is rolling."""
+
+        self._roll_speed = drive_speed
+        """Speed of the last drive, m/s."""
+
     def add(self, index: int, step: MissionStep) -> None:
         """Append step number `index`."""
         terrain = self._terrain
@@ -130,6 +151,9 @@ class _LegBuilder:
                 index, f"x {x:g}, y {y:g} lies off the map, which spans {terrain.bounds}"
             )
 
+        if step.rolling:
+            self._rolling_step = index
+
         altitude = step.altitude
         if step.height is not None:
             ground = 0.0 if terrain is None else float(terrain.altitude(*place))
@@ -139,9 +163,10 @@ class _LegBuilder:
             assert altitude is not None
             if self._flying and altitude <= self._flown[-1][0][2]:
                 return  # there is nothing to climb, and a take-off does not descend
+            self._rolls_off |= step.rolling and not self._flying
             self._take_off(index, place, altitude)
         elif step.mode == "land":
-            self._land(index, place)
+            self._land(index, place, step.rolling)
         elif self._flying:
             _, _, z = self._flown[-1][0]
             point = (*place, z if altitude is None else altitude)
@@ -151,7 +176,8 @@ class _LegBuilder:
                 index, "height_m: this way-point is driven to; expected a take-off before it"
             )
         else:
-            self._driven.append((place, step.speed or self._drive_speed))
+            self._roll_speed = step.speed or self._drive_speed
+            self._driven.append((place, self._roll_speed))
         self._here = place
 
     def legs(self) -> tuple[Leg, ...]:
@@ -168,14 +194,14 @@ class _LegBuilder:
         if math.dist(place, self._here) > SAME_PLACE:
             self._fly_to(index, (*place, altitude), self._fly_speed)
 
-    def _land(self, index: int, place: Place) -> None:
+    def _land(self, index: int, place: Place, rolling: bool) -> None:
         """End a flight at a place."""
         if not self._flying:
             raise StepError(index, "a landing on the ground; expected a take-off before it")
         if math.dist(place, self._here) > SAME_PLACE:
             _, _, z = self._flown[-1][0]
             self._fly_to(index, (*place, z), self._fly_speed)
-        self._end_flight(lands=True)
+        self._end_flight(lands=True, rolling=rolling)
         self._flying = False
 
     def _fly_to(self, index: int, point: Point, speed: float) -> None:
@@ -191,12 +217,32 @@ class _LegBuilder:
             self._legs.append(DriveLeg(points, speeds))
             self._driven.clear()
 
-    def _end_flight(self, lands: bool) -> None:
-        """Append the leg of the present flight."""
+    def _end_flight(self, lands: bool, rolling: bool = False) -> None:
+        """Append the leg of the present flight; `rolling`: whether it lands on rolling wheels."""
         if self._flown:
             points, speeds = zip(*self._flown, strict=True)
-            self._legs.append(FlyLeg(points, speeds, lands))
+            roll_off = self._rolling_speed(speeds[:2]) if self._rolls_off else 0.0
+            roll_out = self._rolling_speed(speeds[-1:]) if rolling else 0.0
+            self._legs.append(FlyLeg(points, speeds, lands, roll_off, roll_out))
             self._flown.clear()
+            self._rolls_off = False
+
+    def _rolling_speed(self, flown: Sequence[float]) -> float:
+        """Return the speed of rolling before or after flying at speeds, m/s."""
+        if all(
+            math.dist(self._flown[0][0][:2], point[:2]) < SAME_PLACE for point, _ in self._flown
+        ):
+            raise StepError(
+                self._rolling_step, "rolling: there is no way to fly; expected a way-point"
+            )
+        speed = min(self._roll_speed, *flown)
+        if speed < LEAST_ROLLING:
+            raise StepError(
+                self._rolling_step,
+                f"rolling: at {speed:g} m/s; expected speeds on the ground and in the air of "
+                f"{LEAST_ROLLING:g} m/s at least",
+            )
+        return speed
 
 
 def legs_of(

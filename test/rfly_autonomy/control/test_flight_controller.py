@@ -27,9 +27,11 @@ from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import euler_to_quat, rotation_matrix
 
 G = 9.80665
-D, R, T, F, L, S, A = Mode
+D, R, T, F, L, S, A, RT, RL, RO = Mode
 STANDING = ModeInputs(4, 1.0, 0.0, 0.0, 0.0)
 FLYING = ModeInputs(0, 0.0, 2.0, 0.1, 0.0)
+ROLLING = ModeInputs(4, 1.0, 0.0, 3.0, 0.0, forward=3.0)
+GLIDING = ModeInputs(0, 0.0, 2.0, 3.0, 0.0, forward=3.0)
 
 
 @pytest.mark.parametrize("begin", Mode)
@@ -37,24 +39,17 @@ FLYING = ModeInputs(0, 0.0, 2.0, 0.1, 0.0)
 def test_every_pair_of_modes(begin, wanted):
     """The table of docs/model, section 9, written by hand, on the ground and in the air.
 
-    S comes without a request.
+    S and RO come without a request.
     """
-    ground = {
-        (D, R),
-        (R, D),
-        (R, T),
-        (T, L),
-        (F, L),
-        (A, R),
-    }
-    air = {
-        (D, R),
-        (R, D),
-        (T, L),
-        (F, L),
-        (L, F),
-    }  # a take-off's own conditions are another matter
-    for now, allowed in ((STANDING, ground), (FLYING, air | {(R, T)})):
+    always = {(D, R), (R, D), (T, L), (RT, L), (F, L), (RL, L)}
+    ground = always | {(A, R)}
+    air = always | {(L, F), (RL, F)}  # a take-off's own conditions are another matter
+    for now, allowed in (
+        (STANDING, ground | {(R, T)}),
+        (FLYING, air | {(R, T)}),
+        (ROLLING, ground | {(R, RT), (F, RL)}),
+        (GLIDING, air | {(R, RT), (F, RL)}),
+    ):
         logic = ModeLogic(begin)
         logic.contact.update(now.wheels_down, now.load_share, 1.0)
         refusal = logic.request(wanted, now)
@@ -74,6 +69,11 @@ def test_every_pair_of_modes(begin, wanted):
         (S, STANDING, 2.0, R, 1.5),
         (S, ModeInputs(4, 0.9, 0.0, 0.0, 0.0), 3.0, S, None),
         (S, ModeInputs(0, 0.0, 0.05, 0.2, 0.0), 0.3, L, 0.1),
+        (RT, FLYING, 0.4, F, 0.2),
+        (RT, ROLLING, 1.0, RT, None),
+        (RL, ModeInputs(4, 0.5, 0.0, 3.0, 0.0, forward=3.0), 0.2, RO, 0.05),
+        (RO, ROLLING, 2.0, R, 1.5),
+        (RO, ModeInputs(0, 0.0, 0.05, 3.0, 0.0, forward=3.0), 0.3, RL, 0.1),
     ],
 )
 def test_transitions_that_come_by_themselves(mode, now, seconds, after, not_before):
@@ -97,6 +97,31 @@ def test_take_off_on_the_limit_of_speed_and_slope():
         logic = ModeLogic(R)
         refusal = logic.request(T, ModeInputs(4, 1.0, 0.0, speed, math.radians(slope)))
         assert (refusal == "") is taken
+
+
+@pytest.mark.parametrize(
+    ("forward", "aside", "refused"),
+    [
+        (1.21, 0.0, ""),
+        (1.19, 0.0, "it rolls at 1.19 m/s, expected 1.2 m/s or more"),
+        (3.0, 0.44, ""),
+        (3.0, -0.46, "it moves aside at 0.46 m/s, its wheels roll forward"),
+        (-3.0, 0.0, "it rolls at -3.00 m/s, expected 1.2 m/s or more"),
+    ],
+)
+def test_wheels_take_off_and_land_rolling_only_along_themselves(forward, aside, refused):
+    speed = math.hypot(forward, aside)
+    for mode, wanted in ((R, RT), (F, RL)):
+        now = ModeInputs(4, 1.0, 0.0, speed, 0.0, forward=forward, aside=aside)
+        assert ModeLogic(mode).request(wanted, now) == refused
+
+
+@pytest.mark.parametrize(("speed", "after"), [(1.51, RT), (1.49, RO)])
+def test_a_rolling_take_off_at_less_than_half_its_speed_stays_on_the_ground(speed, after):
+    logic = ModeLogic(R)
+    logic.update(ROLLING, 0.01)
+    assert logic.request(RT, ROLLING) == ""
+    assert logic.update(ModeInputs(4, 0.6, 0.0, speed, 0.0, forward=speed), 0.01) is after
 
 
 def make(name="scale"):
@@ -128,7 +153,8 @@ def test_words_and_why_they_are_refused():
     assert flight.request("arm") == ("nothing is known of the vehicle yet: no estimate")
     assert feed(flight, 0.004).value.tolist() == [0.0] * 6
 
-    assert list(WORDS) == ["arm", "disarm", "drive", "takeoff", "fly", "land", "abort"]
+    words = ["arm", "disarm", "drive", "takeoff", "fly", "land", "abort"]
+    assert list(WORDS) == [*words, "rolling_takeoff", "rolling_land"]
     with pytest.raises(CommandError, match="request: 'hover', expected one of arm, disarm, drive"):
         flight.request("hover")
 
@@ -136,12 +162,15 @@ def test_words_and_why_they_are_refused():
     assert flight.request("drive") == "it is disarmed: arm it first"
     assert flight.request("abort") == "it is disarmed, there is nothing to abort"
     assert flight.request("land") == (
-        "cannot go from DISARMED to LAND; allowed from FLIGHT or TAKEOFF"
+        "cannot go from DISARMED to LAND; allowed from FLIGHT or TAKEOFF or ROLLING_TAKEOFF or "
+        "ROLLING_LAND"
     )
 
     # armed
     assert flight.request("arm") == flight.request("drive") == ""
-    assert flight.request("fly") == "cannot go from DRIVE to FLIGHT; allowed from LAND"
+    assert flight.request("fly") == (
+        "cannot go from DRIVE to FLIGHT; allowed from LAND or ROLLING_LAND"
+    )
 
     # with a failed rotor
     flight.lose_rotor(1)

@@ -1,0 +1,345 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tracks of rolling take-offs and landings, and what is against them. docs/model, Eq. 9.2."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.flight_modes import (
+    FLARE_BELOW,
+    FLARE_SINK,
+    ROLLING_CLIMB,
+    ROLLING_RAMP_TIME,
+    ROLLING_SINK,
+)
+from rfly_autonomy.control.path_following import BRAKING, SPEED_LAG
+from rfly_autonomy.control.setpoint import Setpoint
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_common.arrays import Floats
+from rfly_missions.mission.legs import FlyLeg, Place
+from rfly_terrain.height_map.height_map import HeightMap
+
+SPEEDING_UP = 2.5 * SPEED_LAG
+"""Time in which a standing vehicle comes to a rolling speed, s."""
+
+ALIGNING = 1.0
+"""Time in which a vehicle at speed comes on course, s."""
+
+FAST_ENOUGH = 0.9
+"""Share of the rolling speed from which the thrust rises."""
+
+LIFT_OFF_TIME = ROLLING_RAMP_TIME + 0.7
+"""Time from the rise of the thrust to the lift-off, s."""
+
+LATE = 1.5
+"""Time by which a touch-down may come late, s: the ground carries, or the height is wrong."""
+
+MOST_SLOPE = math.radians(5.0)
+"""Slope of a track beyond which no vehicle rolls on it, rad."""
+
+MOST_ROUGHNESS = 0.5
+"""Deviation of a track from its straight profile, as a share of the tyre's radius."""
+
+ROUGHNESS_LENGTH = 2.0
+"""Length of the profile from which it deviates, m."""
+
+CLEAR_SHARE = 0.5
+"""Share of the height of a climb or glide up to which the ground below it may rise."""
+
+OFF_COURSE = math.radians(8.0)
+"""Largest angle between a vehicle and its track, rad."""
+
+
+def stopping_distance(speed: float) -> float:
+    """Return the way in which the guidance slows down from a speed (m/s) to a stand, m."""
+    return speed**2 / (2.0 * BRAKING) + speed * SPEED_LAG
+
+
+@dataclass(frozen=True)
+class Track:
+    """Straight track on the ground."""
+
+    start: tuple[float, float]
+    """Place where it begins, m."""
+
+    direction: tuple[float, float]
+    """Unit vector along it."""
+
+    speed: float
+    """Speed of rolling, m/s."""
+
+    @property
+    def course(self) -> float:
+        """Direction of the track, rad."""
+        return math.atan2(self.direction[1], self.direction[0])
+
+    @property
+    def velocity(self) -> tuple[float, float, float]:
+        """Velocity of rolling, m/s."""
+        return self.speed * self.direction[0], self.speed * self.direction[1], 0.0
+
+    def along(self, place: ArrayLike) -> float:
+        """Return the way along the track to a place, m."""
+        x, y = np.asarray(place, float)[:2]
+        return float(
+            (x - self.start[0]) * self.direction[0] + (y - self.start[1]) * self.direction[1]
+        )
+
+    def at(self, distance: float) -> tuple[float, float]:
+        """Return the place at a distance along the track, m."""
+        return (
+            self.start[0] + distance * self.direction[0],
+            self.start[1] + distance * self.direction[1],
+        )
+
+    def setpoint(
+        self, now: Estimate, mode: Mode | None = None, speed: float = 0.0, steering: float = 0.0
+    ) -> Setpoint:
+        """Return the setpoint of a vehicle that flies along the track, and rolls at a speed."""
+        x, y = self.at(self.along(now.position))
+        z = float(now.position[2])
+        return Setpoint(now.time, mode, speed, steering, (x, y, z), self.velocity, self.course)
+
+    def is_on_course(self, rotation: Floats) -> bool:
+        """Return whether a vehicle of this attitude, (3, 3), body -> world, points along it."""
+        heading = math.atan2(rotation[1, 0], rotation[0, 0])
+        return abs(math.remainder(heading - self.course, math.tau)) < OFF_COURSE
+
+
+def track_between(a: ArrayLike, b: ArrayLike, speed: float) -> Track | None:
+    """Return the track from a towards b, (2,) or more; None if they lie at one place."""
+    start = np.asarray(a, float)[:2]
+    way = np.asarray(b, float)[:2] - start
+    length = float(np.linalg.norm(way))
+    if length < 1e-3:
+        return None
+    x, y = (way / length).tolist()
+    return Track((float(start[0]), float(start[1])), (x, y), speed)
+
+
+def run_length(speed: float, standing: bool) -> float:
+    """Return the way of a take-off that may have to stop on the ground, m."""
+    begin = speed * (ALIGNING + SPEEDING_UP * standing)
+    return begin + speed * LIFT_OFF_TIME + stopping_distance(speed)
+
+
+def climb_length(speed: float, height: float) -> float:
+    """Return the way from the rise of the thrust until the vehicle is at a height, m."""
+    return speed * (LIFT_OFF_TIME + height / ROLLING_CLIMB)
+
+
+def glide_length(speed: float, height: float) -> float:
+    """Return the way of a rolling landing from a height to the ground, m."""
+    high = max(height - FLARE_BELOW, 0.0)
+    low = min(height, FLARE_BELOW)
+    return speed * (high / ROLLING_SINK + low / FLARE_SINK)
+
+
+def roll_out_length(speed: float) -> float:
+    """Return the way of a roll-out, with that of a late touch-down, m."""
+    return speed * LATE + stopping_distance(speed)
+
+
+def track_problem(
+    track: Track,
+    first: float,
+    last: float,
+    params: VehicleParameters,
+    terrain: HeightMap | None,
+) -> str:
+    """Return why no vehicle rolls from `first` to `last` (m along a track); "" if one can.
+
+    The ground has to be on the map, neither steep nor rough, under all wheels.
+    """
+    if terrain is None:
+        return ""
+    step = min(0.5 * params.wheelbase, 0.25)
+    along = np.arange(first, last + step, step)
+    half = 0.5 * params.track
+    left = np.array((-track.direction[1], track.direction[0])) * half
+    middle = np.asarray(track.start) + along[:, None] * np.asarray(track.direction)
+    rows = [middle + side * left for side in (-1.0, 0.0, 1.0)]
+
+    if not all(np.asarray(terrain.inside(row[:, 0], row[:, 1])).all() for row in rows):
+        return "the track leads off the map"
+    heights = np.array([terrain.altitude(row[:, 0], row[:, 1]) for row in rows])
+
+    # slope over ROUGHNESS_LENGTH along, and over the track width across
+    count = max(2, round(ROUGHNESS_LENGTH / step) + 1)
+    windows = np.lib.stride_tricks.sliding_window_view(heights, min(count, len(along)), axis=1)
+    length = step * (windows.shape[2] - 1)
+    ahead = (windows[:, :, -1] - windows[:, :, 0]) / length
+    across = (heights[2] - heights[0]) / params.track
+    slope = math.atan(float(max(np.abs(ahead).max(), np.abs(across).max())))
+    if slope >= MOST_SLOPE:
+        return (
+            f"the track is {math.degrees(slope):.1f}° steep, "
+            f"expected below {math.degrees(MOST_SLOPE):g}°"
+        )
+
+    # deviation from the straight line through each window's ends
+    share = np.linspace(0.0, 1.0, windows.shape[2])
+    straight = windows[:, :, :1] + share * (windows[:, :, -1:] - windows[:, :, :1])
+    roughness = float(np.abs(windows - straight).max())
+    most = MOST_ROUGHNESS * float(params.rolling_radius.min())
+    if roughness >= most:
+        return f"the track is rough by {roughness:.2f} m, expected less than {most:.2f} m"
+    return ""
+
+
+def slant_problem(
+    track: Track, low: float, high: float, height: float, terrain: HeightMap | None
+) -> str:
+    """Return what is in the way of a climb or glide above a track; "" if nothing is.
+
+    Its height above the ground at the track's start is 0 at `low` and `height` (m) at `high`, both
+    m along the track.
+    """
+    if terrain is None:
+        return ""
+    share = np.linspace(0.0, 1.0, 50)
+    x = track.start[0] + (low + share * (high - low)) * track.direction[0]
+    y = track.start[1] + (low + share * (high - low)) * track.direction[1]
+    if not np.asarray(terrain.inside(x, y)).all():
+        return "it leads off the map"
+    risen = np.asarray(terrain.altitude(x, y)) - float(terrain.altitude(*track.start))
+    if (risen > CLEAR_SHARE * height * share + 0.1).any():
+        return "the ground rises into its way"
+    return ""
+
+
+@dataclass(frozen=True)
+class RollingPlan:
+    """Tracks of a flown leg; without one it takes off or lands straight up or down."""
+
+    take_off: Track | None = None
+    """Track from the place of the take-off; None: from a stand."""
+
+    landing: Track | None = None
+    """Track from the place of the touch-down; None: straight down."""
+
+    glide: float = 0.0
+    """Way of the glide before the touch-down, m."""
+
+    notes: tuple[str, ...] = ()
+    """Why the vehicle does not roll, if the leg wants it to."""
+
+
+def rolling_plan(
+    leg: FlyLeg,
+    onward: Place | None,
+    params: VehicleParameters,
+    terrain: HeightMap | None,
+    standing: bool,
+) -> RollingPlan:
+    """Return the tracks of a flown leg on which its vehicle can roll.
+
+    `onward`: the place to drive to after the landing, m. `standing`: whether the vehicle begins
+    from a stand.
+    """
+    notes = []
+    landing = rolling_landing(leg)
+    glide = 0.0
+    if leg.roll_out:
+        glide = glide_length(leg.roll_out, _height(terrain, leg.points[-1]))
+        problem = _landing_problem(leg, landing, glide, onward, params, terrain)
+        if problem:
+            notes.append(f"no rolling landing: {problem}")
+            landing = None
+            glide = 0.0
+
+    take_off = rolling_take_off(leg)
+    if leg.roll_off:
+        problem = _take_off_problem(leg, take_off, glide, params, terrain, standing)
+        if problem:
+            notes.append(f"no rolling take-off: {problem}")
+            take_off = None
+    return RollingPlan(take_off, landing, glide, tuple(notes))
+
+
+def rolling_take_off(leg: FlyLeg) -> Track | None:
+    """Return the track of a leg's rolling take-off, from its first point; None without one."""
+    if not leg.roll_off or len(leg.points) < 2:
+        return None
+    return track_between(leg.points[0], leg.points[1], leg.roll_off)
+
+
+def rolling_landing(leg: FlyLeg) -> Track | None:
+    """Return the track of a leg's rolling landing, from its touch-down; None without one."""
+    if not leg.roll_out or len(leg.points) < 2:
+        return None
+    track = track_between(leg.points[-2], leg.points[-1], leg.roll_out)
+    if track is None:
+        return None
+    x, y, _ = leg.points[-1]
+    return Track((x, y), track.direction, track.speed)
+
+
+def _height(terrain: HeightMap | None, point: ArrayLike) -> float:
+    """Return the height of a point, (3,), above the ground, m."""
+    x, y, z = np.asarray(point, float).tolist()
+    return z if terrain is None else z - float(terrain.altitude(x, y))
+
+
+def _take_off_problem(
+    leg: FlyLeg,
+    track: Track | None,
+    glide: float,
+    params: VehicleParameters,
+    terrain: HeightMap | None,
+    standing: bool,
+) -> str:
+    """Return what is against a leg's rolling take-off; "" if nothing is."""
+    if track is None:
+        return "it has no way-point to fly to"
+
+    begin = track.speed * (ALIGNING + SPEEDING_UP * standing)
+    height = _height(terrain, leg.points[0])
+    top = begin + climb_length(track.speed, height)
+    needed = top + (glide if len(leg.points) == 2 else 0.0)
+    length = math.dist(leg.points[0][:2], leg.points[1][:2])
+    if length < needed:
+        return f"its way of {length:.1f} m is too short, expected {needed:.1f} m"
+
+    lift_off = begin + track.speed * LIFT_OFF_TIME
+    end = run_length(track.speed, standing)
+    return track_problem(track, 0.0, end, params, terrain) or slant_problem(
+        track, lift_off, top, height, terrain
+    )
+
+
+def _landing_problem(
+    leg: FlyLeg,
+    track: Track | None,
+    glide: float,
+    onward: Place | None,
+    params: VehicleParameters,
+    terrain: HeightMap | None,
+) -> str:
+    """Return what is against a leg's rolling landing; "" if nothing is."""
+    if track is None:
+        return "it has no way to glide along"
+
+    length = math.dist(leg.points[-2][:2], leg.points[-1][:2])
+    if length < glide:
+        return f"its way of {length:.1f} m is too short, expected {glide:.1f} m"
+
+    needed = roll_out_length(track.speed)
+    if onward is not None:
+        room = track.along(onward)
+        aside = math.dist(onward, track.at(room))
+        if aside < room < needed:
+            return f"its track of {room:.1f} m is too short, expected {needed:.1f} m"
+
+    early = -track.speed * LATE
+    return track_problem(track, early, needed, params, terrain) or slant_problem(
+        track, 0.0, -glide, _height(terrain, leg.points[-1]), terrain
+    )

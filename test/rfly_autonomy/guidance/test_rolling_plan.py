@@ -1,0 +1,170 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tracks of rolling take-offs and landings, and what is against them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.guidance.mission_guide import MissionGuide
+from rfly_autonomy.guidance.rolling import rolling_plan
+from rfly_common.errors import ConfigError
+from rfly_missions.mission.legs import DriveLeg, FlyLeg, MissionStep, legs_of
+from rfly_terrain.height_map.height_map import HeightMap
+
+PARAMS = VehicleParameters.load("scale")
+WAY = 40.0
+HOP = FlyLeg(((0.0, 0.0, 2.0), (WAY, 0.0, 2.0)), (4.0, 4.0), True, 3.0, 3.0)
+
+
+def ground(height_at):
+    """Return a map of a function of x, 0.25 m apart, from -10 to 90 m."""
+    x = np.arange(-10.0, 90.0, 0.25)
+    heights = np.array([height_at(each) for each in x])
+    return HeightMap(
+        np.repeat(heights[:, None], 9, axis=1),
+        origin_x=-10.0,
+        origin_y=-8.0,
+        step_x=0.25,
+        step_y=2.0,
+    )
+
+
+def plan(leg=HOP, terrain=None, onward=None):
+    return rolling_plan(leg, onward, PARAMS, terrain, standing=False)
+
+
+def test_the_tracks_lie_along_the_ways_from_the_take_off_and_to_the_landing():
+    legs = FlyLeg(
+        ((0.0, 0.0, 2.0), (30.0, 0.0, 2.0), (30.0, 40.0, 5.0)), (4.0, 4.0, 4.0), True, 3.0, 2.0
+    )
+    tracks = plan(legs)
+    assert tracks.notes == ()
+    assert (tracks.take_off.start, tracks.take_off.velocity) == ((0.0, 0.0), (3.0, 0.0, 0.0))
+    assert (tracks.landing.start, tracks.landing.velocity) == ((30.0, 40.0), (0.0, 2.0, 0.0))
+
+    # 4.5 m at 0.9 m/s and 0.5 m at 0.5 m/s, at 2 m/s
+    assert tracks.glide == pytest.approx(2.0 * (4.5 / 0.9 + 0.5 / 0.5))
+
+
+def test_a_vehicle_rolls_on_level_ground():
+    assert plan(terrain=ground(lambda x: 0.0)).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("height_at", "notes"),
+    [
+        (  # 6° from 50 m on
+            lambda x: max(0.0, x - 45.0) * np.tan(np.radians(6.0)),
+            ("no rolling landing: the track is 6.0° steep, expected below 5°",),
+        ),
+        (
+            lambda x: max(0.0, 5.0 - x) * np.tan(np.radians(5.5)),
+            ("no rolling take-off: the track is 5.5° steep, expected below 5°",),
+        ),
+        (  # steps of 6 cm, half a tyre's radius is 5.5 cm
+            lambda x: 0.06 if 42.0 < x < 43.0 else 0.0,
+            ("no rolling landing: the track is rough by 0.06 m, expected less than 0.05 m",),
+        ),
+        (
+            lambda x: 1.5 if 33.0 < x < 34.0 else 0.0,
+            ("no rolling landing: the ground rises into its way",),
+        ),
+    ],
+)
+def test_ground_on_which_it_does_not_roll(height_at, notes):
+    assert plan(terrain=ground(height_at)).notes == notes
+
+
+def test_ways_and_tracks_that_are_too_short():
+    # align 3 m, lift off 5.1 m, climb 6 m, glide 8 m; from a stand 5 m more
+    short = FlyLeg(((0.0, 0.0, 2.0), (22.0, 0.0, 2.0)), (4.0, 4.0), True, 3.0, 3.0)
+    assert plan(short).notes == (
+        "no rolling take-off: its way of 22.0 m is too short, expected 22.1 m",
+    )
+    shorter = FlyLeg(((0.0, 0.0, 2.0), (7.9, 0.0, 2.0)), (4.0, 4.0), True, 0.0, 3.0)
+    assert plan(shorter).notes == (
+        "no rolling landing: its way of 7.9 m is too short, expected 8.0 m",
+    )
+
+    # 1.5 s late at 3 m/s, and 3²/1.6 m + 2 m to stop: 12.1 m
+    assert plan(onward=(WAY + 12.2, 0.0)).notes == ()
+    assert plan(onward=(WAY + 5.0, 30.0)).notes == ()
+    assert plan(onward=(WAY + 12.0, 1.0)).notes == (
+        "no rolling landing: its track of 12.0 m is too short, expected 12.1 m",
+    )
+    assert plan(terrain=ground(lambda x: 0.0), leg=_moved(HOP, 40.0)).notes == (
+        "no rolling landing: the track leads off the map",
+    )
+
+
+def _moved(leg, east):
+    points = tuple((x + east, y, z) for x, y, z in leg.points)
+    return FlyLeg(points, leg.speeds, leg.lands, leg.roll_off, leg.roll_out)
+
+
+def step(guide, time, x=0.0, speed=0.0, mode=Mode.DRIVE):
+    position = np.array((x, 0.0, PARAMS.origin_height))
+    velocity = np.array((speed, 0.0, 0.0))
+    return guide.step(
+        Estimate(time, position, np.array((0, 0, 0, 1.0)), velocity, np.zeros(3)), mode
+    )
+
+
+def test_the_guide_rolls_through_the_place_of_the_take_off():
+    guide = MissionGuide([DriveLeg(((10.0, 0.0),), (3.0,)), _moved(HOP, 10.0)], PARAMS)
+    assert step(guide, 0.0, 9.0, 3.0).speed == pytest.approx(3.0)
+    step(guide, 0.1, 10.1, 3.0)
+    order = step(guide, 0.2, 10.4, 3.0)
+    assert (order.mode, order.speed) == (Mode.ROLLING_TAKEOFF, 3.0)
+
+    order = step(guide, 0.3, 10.7, 3.0, Mode.ROLLING_TAKEOFF)
+    assert (order.mode, order.speed, order.velocity) == (None, 3.0, (3.0, 0.0, 0.0))
+    assert guide.log == []
+
+
+def test_on_rough_ground_it_stands_and_takes_off_as_usual():
+    rough = ground(lambda x: 0.1 * (12.0 < x < 13.0))
+    guide = MissionGuide([DriveLeg(((10.0, 0.0),), (3.0,)), _moved(HOP, 10.0)], PARAMS, rough)
+    assert step(guide, 0.0, 9.0, 3.0).speed < 2.0
+    note = "no rolling take-off: the track is rough by 0.10 m, expected less than 0.05 m"
+    assert guide.log == [(0.0, note)]
+    step(guide, 0.1, 9.9, 0.5)
+    step(guide, 0.2, 10.0)
+    assert step(guide, 0.3, 10.0).mode is Mode.TAKEOFF
+
+
+def test_a_take_off_that_does_not_lift_off_lands_and_stops():
+    guide = MissionGuide([HOP], PARAMS)
+    step(guide, 0.0)
+    assert step(guide, 1.0, 3.0, 3.0).mode is Mode.ROLLING_TAKEOFF
+    assert step(guide, 2.0, 6.0, 3.0, Mode.ROLLING_TAKEOFF).mode is None
+    assert step(guide, 5.0, 14.0, 3.0, Mode.ROLLING_TAKEOFF).mode is Mode.LAND
+    assert guide.log[-1] == (5.0, "no rolling take-off: it did not lift off on its track")
+
+    # once it stands
+    assert step(guide, 7.0, 18.0).mode is Mode.TAKEOFF
+
+
+def test_steps_that_roll():
+    steps = [
+        MissionStep("waypoint", (10.0, 0.0), speed=2.0),
+        MissionStep("takeoff", height=2.0, rolling=True),
+        MissionStep("land", (50.0, 0.0), rolling=True),
+    ]
+    drive, fly = legs_of(steps, (0.0, 0.0), None, 3.0, 4.0)
+    assert isinstance(drive, DriveLeg)
+    assert (fly.roll_off, fly.roll_out) == (2.0, 2.0)
+    steps[2] = MissionStep("land", (50.0, 0.0))
+    _, fly = legs_of(steps, (0.0, 0.0), None, 3.0, 4.0)
+    assert (fly.roll_off, fly.roll_out) == (2.0, 0.0)
+
+    with pytest.raises(ConfigError, match="rolling: there is no way to fly; expected a way-point"):
+        legs_of([steps[1], MissionStep("land")], (0.0, 0.0), None, 3.0, 4.0)
+    with pytest.raises(ConfigError, match="rolling: at 1 m/s; expected speeds on the ground and"):
+        legs_of(steps[1:], (0.0, 0.0), None, 1.0, 4.0)
