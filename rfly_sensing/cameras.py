@@ -395,9 +395,13 @@ class Gimbal:
 
         This is the lag's exact solution, so that it does not matter how time is cut.
         """
-        left = math.exp(-duration / self.parameters.lag)
-        self.pitch = self.command + (self.pitch - self.command) * left
+        self.pitch, _ = self.after(duration)
         return self.pitch
+
+    def after(self, duration: float) -> tuple[float, float]:
+        """Return pitch, rad, and its rate, rad/s, after `duration` (s) of the same command."""
+        left = (self.pitch - self.command) * math.exp(-duration / self.parameters.lag)
+        return self.command + left, -left / self.parameters.lag
 
     def _within(self, pitch: float) -> float:
         return min(max(pitch, self.parameters.min_pitch), self.parameters.max_pitch)

@@ -298,10 +298,7 @@ def _add_sensors(
 
 
 def _add_ros2_control(robot: ET.Element, p: VehicleParameters, namespace: str) -> None:
-    """Add the tag of ros2_control: rates of driven wheels, angles of steering and gimbal.
-
-    The gimbal's state is not measured.
-    """
+    """Add the tag of ros2_control: rates of driven wheels, angles of steering and gimbal."""
     system = ET.SubElement(robot, "ros2_control", name=p.name, type="system")
     hardware = ET.SubElement(system, "hardware")
     ET.SubElement(hardware, "plugin").text = ROS2_CONTROL_PLUGIN

@@ -134,6 +134,11 @@ class SimulationParameters:
         "estimate",
         "publisher of the vehicle's /tf: state_estimator_node (estimate), or this node (truth)",
     )
+    gimbal_state: Literal["tf", "joint_states", "both"] = parameter(
+        "tf",
+        "where the pitch of the cameras' gimbal is published: camera_link on /tf, camera_joint in "
+        "joint_states (from which robot_state_publisher makes camera_link), or both",
+    )
     other_vehicles: bool = parameter(
         True, "the vehicles of vehicle_states can be run into; false: only seen"
     )

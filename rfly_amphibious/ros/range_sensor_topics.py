@@ -100,6 +100,7 @@ class RangeSensorTopics:
         self._own_id = own_id
         self.neighbours = Neighbours(load_shapes(shapes), own_id)
         self._solid = self._publishes_clock = self._has_warmed_up = False
+        self._shows_gimbal = True
         self._epoch_ns = 0
         self._time = 0.0
         self._place = np.zeros(3)
@@ -155,6 +156,7 @@ class RangeSensorTopics:
         """Use this simulation's ground, and put other vehicles in its way if they are solid."""
         self._terrain = simulation.model.terrain
         self._solid = settings.other_vehicles
+        self._shows_gimbal = settings.gimbal_state != "joint_states"
         self._publishes_clock = settings.publish_clock
         if self._solid:
             simulation.model.others = partial(self.neighbours.near, self._terrain)
@@ -211,6 +213,10 @@ class RangeSensorTopics:
                     self._left_out[measurement.sensor] += 1
                 self._waiting[measurement.sensor] = (measurement, scene, weather)
                 self._wake.notify()
+
+    def gimbal_at(self, time: float) -> tuple[float, float]:
+        """Return pitch, rad, and rate, rad/s, of the gimbal at a time, s, since the last tick."""
+        return self._sensors.gimbal_at(time)
 
     def close(self) -> None:
         """End the thread; nothing is published after that."""
@@ -290,6 +296,8 @@ class RangeSensorTopics:
                 )
 
     def _publish_gimbal(self, when: float, pitch: float) -> None:
+        if not self._shows_gimbal:
+            return
         link = transform_to_msg(
             self._prefix + "base_link",
             self._prefix + "camera_link",

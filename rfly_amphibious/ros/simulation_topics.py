@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from rclpy.node import Node
@@ -21,6 +23,7 @@ from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.description.footprint import footprint
+from rfly_amphibious.description.urdf import CAMERA_JOINT
 from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, sample_messages
@@ -63,6 +66,8 @@ FORCES_RATE = 100
 """Rate of ground_truth/forces, Hz."""
 BATTERY_RATE = 2
 """Rate of battery, Hz."""
+GimbalState = Callable[[float], tuple[float, float]]
+"""Function of a time, s, that returns pitch, rad, and rate, rad/s, of the cameras' gimbal."""
 KINDS = 10
 """Kinds of samples that SimulationTick counts."""
 
@@ -94,7 +99,6 @@ class SimulationTopics:
         self.tick_at = -math.inf
         """Wall time of the last simulation_tick, s."""
 
-        self._samples = SamplePublisher(node, setup.sensors, vehicle, settings.publish_truth)
         self._show = VehicleShow(
             node,
             setup.sensors,
@@ -113,6 +117,13 @@ class SimulationTopics:
             seed=setup.wind.seed,
             noise=settings.noise,
             lock_step=settings.lock_step,
+        )
+        self._samples = SamplePublisher(
+            node,
+            setup.sensors,
+            vehicle,
+            settings.publish_truth,
+            None if settings.gimbal_state == "tf" else self.range_sensors.gimbal_at,
         )
 
         self._base_frame = frame_of(vehicle, "base_link")
@@ -244,7 +255,10 @@ class SimulationTopics:
 
 
 class SamplePublisher:
-    """Publisher of those samples that have a subscriber."""
+    """Publisher of those samples that have a subscriber.
+
+    `gimbal_at`: state of the cameras' gimbal for joint_states, None where they do not have it.
+    """
 
     def __init__(
         self,
@@ -252,8 +266,10 @@ class SamplePublisher:
         sensors: SensorParameters,
         vehicle: str,
         truth: bool,
+        gimbal_at: GimbalState | None,
     ) -> None:
         self._vehicle = vehicle
+        self._gimbal_at = gimbal_at
         self._messages: SampleMessages | None = None
         fitted = sensors.sensors()
         self._publishers: dict[tuple[str, int], dict[str, Publisher]] = {}
@@ -283,10 +299,21 @@ class SamplePublisher:
 
             counts[index] = len(readings.time)
             messages = [messages_of(topic, readings) for topic in outs]
+            if kind == "joints" and self._gimbal_at is not None:
+                self._add_gimbal(messages[0], readings.time.tolist(), self._gimbal_at)
             for sample in zip(*messages, strict=True):
                 for out, message in zip(outs.values(), sample, strict=True):
                     out.publish(message)
         return counts
+
+    @staticmethod
+    def _add_gimbal(messages: list[Any], times: list[float], gimbal_at: GimbalState) -> None:
+        """Add the joint of the cameras' gimbal to joint_states of some times, s."""
+        for message, instant in zip(messages, times, strict=True):
+            pitch, rate = gimbal_at(instant)
+            message.name = [*message.name, CAMERA_JOINT]
+            message.position.append(pitch)
+            message.velocity.append(rate)
 
 
 class VehicleShow:

@@ -137,6 +137,10 @@ class RangeSensors:
         self._forget()
         return due
 
+    def gimbal_at(self, time: float) -> tuple[float, float]:
+        """Return pitch, rad, and rate, rad/s, of the gimbal at a time, s, since the last tick."""
+        return self.gimbal.after(max(time - self._now, 0.0))
+
     def sweep(
         self, due: Due, scene: SceneRays, weather: Weather, rings: Sequence[int] | None = None
     ) -> LidarSweep:

@@ -125,6 +125,7 @@ def _show(found: "VehicleFit") -> None:
     console.print(table)
     for note in found.notes:
         console.print(f"note: {note}", markup=False)
+    console.print(f"not identified, kept as given: {', '.join(found.kept)}", markup=False)
 
 
 def modes(

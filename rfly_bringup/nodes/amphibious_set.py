@@ -428,6 +428,10 @@ def vehicle_nodes(
         text = "" if settings["rviz"] == "true" else _description(settings, facts, namespace)
         special[CHASSIS.executable] = {"joint_commands": True, "robot_description": text}
 
+        # robot_state_publisher makes the cameras' frame from their joint
+        gimbal = "joint_states" if settings["rviz"] == "true" else "both"
+        special[SIMULATION.executable]["gimbal_state"] = gimbal
+
     started = []
     if GUIDANCE in of_a_vehicle:  # in lock-step the controllers wait for it
         for controller in (FLIGHT, CHASSIS):

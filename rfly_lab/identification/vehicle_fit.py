@@ -35,6 +35,9 @@ MARGIN = 0.2
 """Time about what does not count that does not count either, s."""
 
 
+MOVING_SECTIONS = ("mass", "inertia", "tyre", "suspension", "rotors", "air")
+"""Sections of vehicle files with the constants of the equations of motion."""
+
 MODEL_ERROR = {
     "τ_m": 0.001,
     "k_f": 0.002,
@@ -218,6 +221,23 @@ class VehicleFit:
         """Changes of the vehicle's file (`VehicleParameters.load`) that the log justifies."""
         better = [e for e in self.estimated if e.key and e.excited]
         return [(tuple(e.key.split(".")), e.value) for e in better]
+
+    @property
+    def kept(self) -> list[str]:
+        """Keys of the equations of motion that keep their given values, in the file's order."""
+        changed = {".".join(map(str, path)) for path, _ in self.changes}
+        return [key for key in physical_keys() if key not in changed]
+
+
+def physical_keys() -> list[str]:
+    """Return the keys of the equations of motion of a vehicle on two axles."""
+    sections = VehicleParameters.schema()["properties"]
+    return [
+        f"{section}.{key}"
+        for section in MOVING_SECTIONS
+        for key in sections[section]["properties"]
+        if "middle" not in key
+    ]
 
 
 def fit_vehicle(log: VehicleLog, given: VehicleParameters, mass: float | None = None) -> VehicleFit:

@@ -300,6 +300,9 @@ def test_the_gimbal_lags():
         gimbal.advance(0.004)
     expected = 0.5 * (1 - math.exp(-1))
     assert gimbal.pitch == pytest.approx(expected, rel=1e-12)
+    pitch, rate = gimbal.after(0.1)  # nothing moves by asking
+    assert (pitch, gimbal.pitch) == pytest.approx((0.5 * (1 - math.exp(-2)), expected))
+    assert rate == pytest.approx(0.5 * math.exp(-2) / 0.1)
 
     gimbal.look(9.0)
     assert gimbal.advance(10.0) == pytest.approx(1.2)

@@ -79,7 +79,7 @@ def watcher(domain_id):
     """A vehicle that stands on level ground and reads the truth, in real time."""
     from node_harness import NodeProcess
 
-    parameters = {"ground": "level", "noise": "false", "id": "610"}
+    parameters = {"ground": "level", "noise": "false", "id": "610", "gimbal_state": "both"}
     with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer") as node:
         made = Watcher(domain_id, "watcher")
         made.node = node
@@ -190,7 +190,7 @@ def test_a_scan_of_others_not_of_oneself(watcher) -> None:
 
 def test_images_their_geometry_and_the_gimbal(watcher) -> None:
     """Depth of the ground by hand, before and after the gimbal has looked down."""
-    from sensor_msgs.msg import CameraInfo, Image
+    from sensor_msgs.msg import CameraInfo, Image, JointState
     from std_msgs.msg import Float64
     from tf2_msgs.msg import TFMessage
 
@@ -255,6 +255,10 @@ def test_images_their_geometry_and_the_gimbal(watcher) -> None:
         )
 
     watcher.until(lambda: pitch() and abs(pitch() - 0.4) < 1e-5)
+    joints = watcher.next(watcher.receive(JointState, "joint_states"))
+    assert joints.name[-1] == "camera_joint"
+    assert joints.position[-1] == pytest.approx(0.4, abs=1e-5)
+    assert joints.velocity[-1] == pytest.approx(0.0, abs=1e-4)
     depth = row_depths(watcher.next(heard["depth"]))
     down = below * math.cos(0.4) + math.sin(0.4)
     near = np.isfinite(depth)

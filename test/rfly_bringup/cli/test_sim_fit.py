@@ -52,6 +52,7 @@ def test_from_the_manoeuvre_to_a_vehicle_file(tmp_path: Path):
     for note in (
         "note: tyres and I_zz: not enough driving",
         "note: rotors, I_xx and I_yy: 0.0 s of flight",
+        "not identified, kept as given: mass.rotor_frame_kg, mass.unsprung_kg, inertia.xx_kgm2",
     ):
         assert note in said
     assert (tmp_path / "fit.png").stat().st_size > 20_000

@@ -71,16 +71,25 @@ def test_both_have_an_executable(node):
 
 
 @pytest.mark.parametrize(
-    ("rviz", "publisher"), [("false", "chassis_control_node"), ("true", "robot_state_publisher")]
+    ("rviz", "publisher", "gimbal"),
+    [
+        ("false", "chassis_control_node", "both"),
+        ("true", "robot_state_publisher", "joint_states"),
+    ],
 )
-def test_ros2_control_takes_the_place_of_the_mission(rviz, publisher):
-    """Each vehicle's URDF names its own topics, and one node publishes it."""
+def test_ros2_control_takes_the_place_of_the_mission(rviz, publisher, gimbal):
+    """Each vehicle's URDF names its own topics, and one node publishes it.
+
+    One node publishes the cameras' frame, too.
+    """
     nodes = of_vehicles(ros2_control="true", rviz=rviz, count="2", scenario="hop")
     assert "guidance_node" not in {node.executable for node in nodes}
     for number in (1, 2):
         mine = [node for node in nodes if node.namespace == f"amphibious_{number}"]
         (chassis,) = (node for node in mine if node.executable == "chassis_control_node")
         assert chassis.parameters["joint_commands"] is True
+        (simulation,) = (node for node in mine if node.executable == "amphibious_sim_node")
+        assert simulation.parameters["gimbal_state"] == gimbal
         texts = {node.executable: node.parameters.get("robot_description") for node in mine}
         assert [name for name, text in texts.items() if text] == [publisher]
         assert f'<param name="joint_commands_topic">/amphibious_{number}/joint' in texts[publisher]

@@ -266,6 +266,8 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     )
     assert written.mass == pytest.approx(truth.mass, rel=0.01)
     assert written.thrust_coefficient == GIVEN.thrust_coefficient  # it was not found
+    assert "rotors.thrust_coefficient_ns2prad2" in fit.kept
+    assert "tyre.cornering_stiffness_per_rad" not in fit.kept
 
     draw_fit(fit, tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 20_000
@@ -314,6 +316,16 @@ def test_mass_and_thrust_cannot_be_separated_without_loads_or_a_scale():
         (("mass", "body_kg"), pytest.approx(31.5 - 6.0 - 4.8))
     ]
     assert len(fit.notes) == 4  # struts, lag, tyres, rotors: not in this log
+
+    # what stays as given has a name each: the patent's [0061] asks for these
+    assert "mass.body_kg" not in fit.kept
+    assert {
+        "mass.rotor_frame_kg",
+        "tyre.stiffness_npm",
+        "air.linear_drag_nspm",
+        "air.drag_area_m2",
+        "rotors.drag_coefficient_ns2pmrad",
+    } <= set(fit.kept)
 
     with pytest.raises(ConfigError, match="no more than the wheels and rotors"):
         fit_vehicle(at_rest(), GIVEN, mass=5.0)
