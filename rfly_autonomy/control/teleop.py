@@ -23,7 +23,20 @@ HELP = """\
   W S or ↑ ↓   faster, slower / fly forward, backward     O   arm          T   take off
   A D or ← →   steer / turn left, right                   X   disarm       L   land
   Q E          fly left, right                            K   abort        C   straight on
-  R F          climb, sink                            Space   brake, hover     Ctrl-C ends"""
+  R F          climb, sink                            Space   brake, hover     Ctrl-C ends
+  Y J          take off, land while the wheels roll"""
+
+_ON_WHEELS = ("DRIVE", "ROLLING_TAKEOFF", "ROLL_OUT")
+"""Modes in which sticks drive."""
+
+_ROLLS_ON = (
+    {"DRIVE", "ROLLING_TAKEOFF"},
+    {"ROLLING_TAKEOFF", "FLIGHT"},
+    {"FLIGHT", "ROLLING_LAND"},
+    {"ROLLING_LAND", "ROLL_OUT"},
+    {"ROLL_OUT", "DRIVE"},
+)
+"""Changes of mode, either way, in which the vehicle moves on."""
 
 
 class Velocity(NamedTuple):
@@ -70,9 +83,12 @@ class TeleopLimits:
     def velocity(self, sticks: Sticks, mode: str) -> Velocity:
         """Return the velocity for the sticks in a mode (by its name).
 
-        Only DRIVE and FLIGHT obey the sticks; in all other modes the vehicle stands or hovers.
+        Only DRIVE, FLIGHT and the rolling modes between them obey the sticks; in all other modes
+        the vehicle stands or hovers.
         """
-        if mode == "DRIVE":
+        if mode == "ROLLING_LAND":
+            return Velocity(sticks.forward * self.fly_speed)
+        if mode in _ON_WHEELS:
             speed = sticks.forward * self.drive_speed
             return Velocity(speed, yaw_rate=speed * sticks.turn * self.curvature)
         if mode == "FLIGHT":
@@ -99,7 +115,15 @@ _MOVES = {
     "r": ("up", 1),
     "f": ("up", -1),
 }
-_WORDS = {"o": "arm", "x": "disarm", "t": "takeoff", "l": "land", "k": "abort"}
+_WORDS = {
+    "o": "arm",
+    "x": "disarm",
+    "t": "takeoff",
+    "l": "land",
+    "k": "abort",
+    "y": "rolling_takeoff",
+    "j": "rolling_land",
+}
 _ARROWS = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 
 
@@ -153,7 +177,8 @@ class KeyReader:
 class KeyPilot:
     """Keys that move sticks.
 
-    The sticks stay where they are; in another mode they begin in the middle.
+    The sticks stay where they are; in another mode they begin in the middle. A vehicle that takes
+    off or lands rolling keeps its speed.
     """
 
     def __init__(self, limits: TeleopLimits) -> None:
@@ -164,8 +189,9 @@ class KeyPilot:
     def set_mode(self, mode: str) -> None:
         """Take note of the vehicle's mode."""
         if mode != self.mode:
+            rolls_on = {mode, self.mode} in _ROLLS_ON
             self.mode = mode
-            self.sticks = Sticks()
+            self.sticks = Sticks(self.sticks.forward) if rolls_on else Sticks()
 
     def press(self, key: str) -> str:
         """Move the sticks by a key; return the request for the vehicle's mode, or ""."""
@@ -205,6 +231,7 @@ class JoystickLayout:
     button_takeoff: int = 3
     button_land: int = 0
     button_abort: int = 1
+    button_rolling: int = 4
     dead_zone: float = 0.08
 
     def __post_init__(self) -> None:
@@ -242,6 +269,8 @@ class JoyPilot:
         )
         words = sorted(down - self._held)
         self._held = down
+        if _pressed(buttons, layout.button_rolling):
+            words = [f"rolling_{word}" if word in ("takeoff", "land") else word for word in words]
 
         # the sticks count
         if layout.button_enable < 0 or _pressed(buttons, layout.button_enable):

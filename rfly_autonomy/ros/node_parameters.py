@@ -275,6 +275,9 @@ class JoystickParameters:
     button_takeoff: int = _number("button_takeoff", "button that takes off")
     button_land: int = _number("button_land", "button that lands")
     button_abort: int = _number("button_abort", "button that aborts the flight")
+    button_rolling: int = _number(
+        "button_rolling", "button that is held to take off and land while the wheels roll"
+    )
     dead_zone: float = _number(
         "dead_zone", "deflection of an axis below which it counts as 0", low=0.0, high=0.9
     )

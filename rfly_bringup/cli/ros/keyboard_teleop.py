@@ -131,7 +131,7 @@ def drive(namespace: str, limits: TeleopLimits, stamped: bool) -> None:
         with _raw_keys(), stop_by_signal() as stopped:
             _loop(node, executor, stopped)
         node.stop()
-        if node.pilot.mode in ("TAKEOFF", "FLIGHT"):
+        if node.pilot.mode in ("TAKEOFF", "FLIGHT", "ROLLING_TAKEOFF", "ROLLING_LAND"):
             print("the vehicle is flying: without commands it hovers, then lands")
 
 

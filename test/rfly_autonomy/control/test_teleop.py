@@ -67,6 +67,38 @@ def test_keys_ask_for_modes_and_a_new_mode_begins_at_rest():
     assert operator.velocity == Velocity()
 
 
+@pytest.mark.parametrize(
+    ("modes", "forward"),
+    [
+        (("DRIVE", "ROLLING_TAKEOFF"), 2.0),
+        (("DRIVE", "ROLLING_TAKEOFF", "FLIGHT"), 3.0),
+        (("DRIVE", "ROLLING_TAKEOFF", "FLIGHT", "ROLLING_LAND"), 3.0),
+        (("DRIVE", "ROLLING_TAKEOFF", "FLIGHT", "ROLLING_LAND", "ROLL_OUT", "DRIVE"), 2.0),
+        (("DRIVE", "ROLLING_TAKEOFF", "LAND", "SPOOL_DOWN", "DRIVE"), 0.0),
+        (("DRIVE", "TAKEOFF", "FLIGHT"), 0.0),
+    ],
+)
+def test_a_vehicle_that_takes_off_and_lands_rolling_keeps_its_speed(modes, forward):
+    """Five presses of faster: half of 4 m/s on the ground and of 6 m/s in the air."""
+    operator, words = pilot(modes[0], ["w"] * 5 + ["a", "y", "j"])
+    assert words == ["rolling_takeoff", "rolling_land"]
+    for mode in modes[1:]:
+        operator.set_mode(mode)
+    assert operator.velocity == Velocity(forward)
+
+
+@pytest.mark.parametrize(("held", "prefix"), [(1, "rolling_"), (0, "")])
+def test_a_held_button_makes_take_off_and_landing_rolling(held, prefix):
+    joy = JoyPilot(LIMITS, LAYOUT)
+    joy.update([0.0] * 6, [0] * 8)
+    buttons = [0] * 8
+    buttons[LAYOUT.button_rolling] = held
+    for number, word in ((3, f"{prefix}takeoff"), (0, f"{prefix}land"), (1, "abort")):
+        pressed = list(buttons)
+        pressed[number] = 1
+        assert joy.update([0.0] * 6, pressed)[1] == [word]
+
+
 def test_bytes_of_a_terminal():
     reader = KeyReader()
     assert reader.keys(b"W\x1b[Aa\x1bOD \x1b[1;5C\x1b[3~t\n\xc3\xa4") == [
