@@ -554,3 +554,29 @@ def test_a_rotor_that_fails_is_noticed():
     run = rig.run(3.0, hold)
     assert np.abs(run.pitch[-250:]).max() < 0.2
     assert rig.sim.state.velocity[2] == pytest.approx(-0.5, abs=0.15)
+
+
+@pytest.mark.exhaustive
+def test_rolling_by_sticks_from_the_road_into_the_air_and_back():
+    rig = Rig("scale", rate=100.0)
+    rig.run(0.2)
+    assert rig.flight.request("arm") == ""
+
+    def forward(each):
+        each.chassis.set_twist(2.5, 0.0)
+        each.flight.set_velocity((2.5, 0.0, 0.0))
+
+    rig.run(3.0, forward)
+    assert rig.flight.request("rolling_takeoff") == ""
+    run = rig.run(6.0, forward, until=lambda r: r.flight.mode is Mode.FLIGHT)
+    assert min(run.vx) > 2.0
+
+    rig.run(1.0, forward)
+    assert rig.flight.request("rolling_land") == ""
+    rig.run(6.0, forward, until=lambda r: r.flight.mode is Mode.ROLL_OUT)
+    assert -rig.rows[-20].vz < 1.2
+    assert rig.rows[-1].vx > 1.5
+
+    rig.run(6.0, until=lambda r: r.flight.mode is Mode.DRIVE)
+    rig.run(3.0)
+    assert abs(rig.rows[-1].vx) < 0.02
