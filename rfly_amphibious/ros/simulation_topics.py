@@ -246,6 +246,8 @@ class SimulationTopics:
         battery = simulation.power.battery
         if battery is not None:
             message = battery_to_msg(battery)
+            message.percentage = simulation.power.charge_shown
+            message.charge = message.capacity * message.percentage
             message.header.stamp = ns_to_stamp(self.stamp_ns(simulation))
             self._battery.publish(message)
 

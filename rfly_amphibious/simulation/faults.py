@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Faults of sensors and actuators: the part, what is wrong with it, and for how long."""
+"""Faults of a vehicle's parts: the part, what is wrong with it, and for how long."""
 
 from __future__ import annotations
 
@@ -31,6 +31,18 @@ QUANTITIES = {
 }
 """Quantities of each sensor that can be biased, noisy or wrong; the first is the default."""
 
+BATTERY = "battery"
+"""Part that gives the power."""
+
+GAUGE = "battery_gauge"
+"""Part that shows the battery's charge."""
+
+LINK = "link"
+"""Part that carries the commands of a guide to the controllers."""
+
+BATTERY_QUANTITIES = {"partial": ("cells", "capacity"), "biased": ("resistance",)}
+"""What is left of a battery, or too much in it, by kind of fault; the first is the default."""
+
 _VECTORS = ("specific_force", "rates", "position", "velocity", "field")
 """Quantities with three components."""
 _SCALARS = ("pressure", "distance")
@@ -57,18 +69,30 @@ class FaultKind(enum.Enum):
     SLOW = "slow"
     """A sensor delivers `value` readings per second."""
     DELAYED = "delayed"
-    """A sensor delivers `value` seconds late, with the time of the measurement."""
+    """A sensor, or the link, delivers `value` seconds late, with the time of the measurement."""
     INTERMITTENT = "intermittent"
-    """A share `value` of the readings is lost, by chance."""
+    """A share `value` of the readings, or of the link's commands, is lost, by chance."""
     WRONG = "wrong"
     """A reading is `value`."""
     PARTIAL = "partial"
-    """An actuator yields a share `value` of what is commanded; a rotor that share of thrust."""
+    """An actuator yields a share `value` of what is commanded; a rotor that share of thrust.
+
+    Of a battery's cells in series, or of its capacity, that share is left.
+    """
 
 
 _SENSOR_KINDS = tuple(kind for kind in FaultKind if kind is not FaultKind.PARTIAL)
 _MOTOR_KINDS = (FaultKind.OFF, FaultKind.STUCK, FaultKind.PARTIAL)
-_STEERING_KINDS = (FaultKind.STUCK, FaultKind.BIASED, FaultKind.PARTIAL)
+_KINDS_OF_PARTS = {
+    "steering": (FaultKind.STUCK, FaultKind.BIASED, FaultKind.PARTIAL),
+    BATTERY: (FaultKind.OFF, FaultKind.BIASED, FaultKind.PARTIAL),
+    GAUGE: (FaultKind.OFF, FaultKind.STUCK, FaultKind.BIASED, FaultKind.WRONG),
+    LINK: (FaultKind.OFF, FaultKind.DELAYED, FaultKind.INTERMITTENT),
+}
+"""Kinds of faults of parts that are neither sensors of the suite nor motors."""
+
+LEAST_CELLS = 0.01
+"""Least share of a battery's cells, or of its capacity, that can be left."""
 
 _VALUE_LIMITS = {
     FaultKind.SLOW: ("Hz", 0.01, 1000.0),
@@ -94,12 +118,12 @@ class Fault:
     time: float
     """Time of the begin, s."""
     part: str
-    """Name of a sensor, `rotor_1` …, `drive_fl` …, `brake_fl` … or `steering`."""
+    """Name of a part in `parts_of`, such as a sensor, `rotor_1` … or `battery`."""
     kind: FaultKind
     value: tuple[float, ...] = ()
     """One number, or one for each component of the quantity, in SI units; see FaultKind."""
     quantity: str = ""
-    """Quantity of a sensor in QUANTITIES; "" for its first one."""
+    """Quantity of a sensor in QUANTITIES, or in BATTERY_QUANTITIES; "" for the first one."""
     duration: float | None = None
     """Duration, s; None for the rest of the run."""
 
@@ -113,13 +137,27 @@ class Fault:
 
     @property
     def is_of_sensor(self) -> bool:
-        """True for a fault of a sensor, False for one of an actuator."""
+        """True for a fault of a sensor, whose samples it changes."""
         return self.part in QUANTITIES
 
     @property
+    def takes_sensors(self) -> bool:
+        """True if it has an effect only in runs with sensors and controllers."""
+        return self.is_of_sensor or self.part == LINK
+
+    @property
     def reading(self) -> str:
-        """Quantity that is biased, noisy or wrong."""
-        return self.quantity or QUANTITIES[self.part][0]
+        """Quantity that is biased, noisy, wrong or partial; "" if there is none."""
+        return self.quantity or next(iter(self._quantities), "")
+
+    @property
+    def _quantities(self) -> tuple[str, ...]:
+        """Quantities that a fault of this kind can concern."""
+        if self.part == BATTERY:
+            return BATTERY_QUANTITIES.get(self.kind.value, ())
+        if self.is_of_sensor and self.kind in _OF_QUANTITY:
+            return QUANTITIES[self.part]
+        return ()
 
     def check(self, params: VehicleParameters) -> None:
         """Raise ConfigError, which names the field, for a fault that the vehicle cannot have."""
@@ -139,21 +177,28 @@ class Fault:
         unit, low, high = _VALUE_LIMITS.get(self.kind, ("", None, None))
         if self.kind is FaultKind.STUCK and self.part.startswith(("rotor", "brake")):
             low = 0.0
+        elif self.part == BATTERY:
+            low = LEAST_CELLS if self.kind is FaultKind.PARTIAL else 0.0
+        elif self.part == GAUGE and self.kind is FaultKind.WRONG:
+            low, high = 0.0, 1.0
         for number in self.value:
             finite_number("value", number, unit, at_least=low, at_most=high)
 
     def _check_quantity(self) -> None:
         """Raise ConfigError for a quantity that the part has not got, or that has no effect."""
-        if not self.is_of_sensor or self.kind not in _OF_QUANTITY:
+        if not self._quantities:
             kinds = ", ".join(kind.value for kind in _OF_QUANTITY)
-            raise ConfigError(f"quantity: expected with sensors that are {kinds} only")
-        check_choice("quantity", self.quantity, QUANTITIES[self.part])
+            raise ConfigError(
+                f"quantity: expected with sensors that are {kinds} only, and with a battery that "
+                "is partial or biased"
+            )
+        check_choice("quantity", self.quantity, self._quantities)
 
     def _value_sizes(self, params: VehicleParameters) -> tuple[int, ...]:
         """Return how many numbers `value` may have."""
         if self.kind is FaultKind.OFF:
             return (0,)
-        if self.kind is FaultKind.STUCK and self.is_of_sensor:
+        if self.kind is FaultKind.STUCK and (self.is_of_sensor or self.part == GAUGE):
             return (0,)
         if self.kind not in _OF_QUANTITY or not self.is_of_sensor:
             return (1,)
@@ -186,7 +231,7 @@ def parts_of(params: VehicleParameters) -> list[str]:
     """Return the names of a vehicle's parts that can have faults."""
     rotors = [f"rotor_{number + 1}" for number in range(params.rotors)]
     wheels = [f"{actuator}_{wheel}" for actuator in ("drive", "brake") for wheel in params.wheels]
-    return [*QUANTITIES, *rotors, *wheels, "steering"]
+    return [*QUANTITIES, *rotors, *wheels, *_KINDS_OF_PARTS]
 
 
 def fault_kind(name: str) -> FaultKind:
@@ -199,7 +244,7 @@ def kinds_of(part: str) -> tuple[FaultKind, ...]:
     """Return the kinds of faults that a part can have."""
     if part in QUANTITIES:
         return _SENSOR_KINDS
-    return _STEERING_KINDS if part == "steering" else _MOTOR_KINDS
+    return _KINDS_OF_PARTS.get(part, _MOTOR_KINDS)
 
 
 def faulty_controls(
@@ -211,7 +256,7 @@ def faulty_controls(
     share √s of the speed and s of the torque. `rotor_speed` (rotors,): present speeds, rad/s.
     """
     for fault in faults:
-        if fault.is_of_sensor:
+        if fault.is_of_sensor or fault.part in (BATTERY, GAUGE, LINK):
             continue
         if fault.part == "steering":
             controls = replace(controls, steering=_obeyed(fault, np.asarray(controls.steering)))

@@ -43,7 +43,7 @@ from rfly_amphibious.simulation.events import (
     gust_wind,
     without_rotors,
 )
-from rfly_amphibious.simulation.faults import MOST_FAULTS, Fault, faulty_controls
+from rfly_amphibious.simulation.faults import LINK, MOST_FAULTS, Fault, faulty_controls
 from rfly_amphibious.simulation.power_system import PowerSystem
 from rfly_amphibious.simulation.sensor_faults import SensorFaults
 from rfly_amphibious.vehicle import state_layout
@@ -129,7 +129,10 @@ class Simulation:
         self._rotor_failures = [event for event in events if isinstance(event, RotorFails)]
         for event in self._sensor_outages:
             self.sensors.switch(event.sensor, True)  # raises an error for an unknown sensor
-        self._scheduled_faults = [event for event in events if isinstance(event, Fault)]
+        # the link lies between guide and controllers, outside of the vehicle
+        self._scheduled_faults = [
+            event for event in events if isinstance(event, Fault) and event.part != LINK
+        ]
         self._faults: list[Fault] = []
         self._sensor_faults = SensorFaults(self.sensors, seed)
         self._braked_wheels = WheelCommand.braked(model.params, 0.0, model.params.max_brake_torque)
@@ -309,6 +312,10 @@ class Simulation:
         Raise ConfigError for one that this vehicle or its sensors cannot have.
         """
         fault.check(self.model.params)
+        if fault.part == LINK:
+            raise ConfigError(
+                "part: the link's faults belong into scenarios; no command uses it here"
+            )
         if fault.is_of_sensor and fault.part not in self.sensors.parameters.sensors():
             raise ConfigError(f"part: {fault.part!r} is not among this vehicle's sensors")
         self._faults = [known for known in self._faults if not known.has_ended(self.time)]
@@ -340,6 +347,7 @@ class Simulation:
         faults = self.acting_faults
         spins = before.x[self._rotor_columns]
         controls = faulty_controls(self._commanded(before), faults, self.model.params, spins)
+        self.power.suffer(faults)
         controls = self.power.limited(controls)
         self._applied = controls
         disturbance = self._total_disturbance()

@@ -294,7 +294,9 @@ class FlightController:
         if turning and setpoint.attitude is None and recent:
             return
 
-        if not math.isnan(stamp) and stamp >= self._setpoint_time:
+        # one that comes too late is no sign that commands arrive again
+        too_late = self._command_lost_at is not None and self.time - stamp > self.command_timeout
+        if not math.isnan(stamp) and stamp >= self._setpoint_time and not too_late:
             self._setpoint = setpoint
             self._setpoint_time = stamp
             self._command_lost_at = None

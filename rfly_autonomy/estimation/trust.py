@@ -26,6 +26,9 @@ VERTICAL_WEIGHT = 2.0
 RETURN_SHARE = 0.8
 """Share of a limit below which the uncertainty has to fall until the level is better again."""
 
+RETURN_TIME = 1.0
+"""Time for which it has to stay there, s: without an IMU each fix of the GPS corrects a lot."""
+
 
 class Trust(enum.IntEnum):
     """Level of trust in an estimate."""
@@ -68,7 +71,7 @@ class TrustLimits:
 
 
 class EstimateTrust:
-    """Trust in the newest estimate; it comes back only well below the limits."""
+    """Trust in the newest estimate; it comes back only well below the limits, after a while."""
 
     def __init__(self, limits: TrustLimits | None = None) -> None:
         self.limits = limits or TrustLimits()
@@ -77,6 +80,9 @@ class EstimateTrust:
     def reset(self) -> None:
         """Forget all estimates."""
         self.level = Trust.GOOD
+        self._needed_at = -math.inf
+        """Time of the last estimate that was no better than the level, s."""
+
         self._position = np.zeros((2, 2))
         """Covariance of the position across the ground, m²."""
 
@@ -101,15 +107,21 @@ class EstimateTrust:
             return self.level
         self._position = covariance[:2, :2]
         self._velocity = covariance[3:6, 3:6]
-        if self._is_clearly_good(covariance.diagonal().tolist()):
-            self.level = Trust.GOOD
-            return self.level
 
         # worse at once, better below a share of the limits
-        sigmas = self.position_sigma, self.speed_sigma
-        worse = self._level(1.0, *sigmas)
-        better = self._level(RETURN_SHARE, *sigmas)
-        self.level = max(worse, min(self.level, better))
+        level = Trust.GOOD
+        if not self._is_clearly_good(covariance.diagonal().tolist()):
+            sigmas = self.position_sigma, self.speed_sigma
+            worse = self._level(1.0, *sigmas)
+            better = self._level(RETURN_SHARE, *sigmas)
+            level = max(worse, min(self.level, better))
+
+        # each fix makes it better for a moment
+        if level >= self.level:
+            self._needed_at = estimate.time
+        elif 0.0 <= estimate.time - self._needed_at < RETURN_TIME:
+            return self.level
+        self.level = level
         return self.level
 
     def _is_clearly_good(self, variances: list[float]) -> bool:

@@ -122,7 +122,10 @@ class MissionGuide:
         """Reason to land wherever the vehicle is, if there is one."""
 
         self._charge = 1.0
-        """Charge of the battery, 0 … 1."""
+        """Last known charge of the battery, 0 … 1."""
+
+        self.charge_is_unknown = False
+        """True while the battery's gauge shows nothing."""
 
         self._home: tuple[float, float] | None = None
         """Place of the last take-off, m."""
@@ -139,11 +142,14 @@ class MissionGuide:
         self.follow(legs)
 
     def watch_battery(self, charge: float) -> None:
-        """Take note of the battery's charge, 0 … 1.
+        """Take note of the battery's charge, 0 … 1; NaN: unknown, the last one counts on.
 
         Once the way down takes it, each flight ends by a landing in place, and none begins. While
         the way home takes less, a flight returns home that cannot reach its own landing.
         """
+        self.charge_is_unknown = math.isnan(charge)
+        if self.charge_is_unknown:
+            return
         self._charge = charge
         if charge <= charge_of_flight(self.params, 0.0, self._height) and not self._come_down:
             self.log.append((self._time, f"lands where it is: {self._battery}"))

@@ -18,6 +18,7 @@ from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
+from rfly_autonomy.guidance.command_link import CommandLink
 from rfly_autonomy.guidance.manoeuvre import ManoeuvreGuide
 from rfly_autonomy.guidance.mission_guide import MissionGuide
 from rfly_missions.followers.land_air import ModeRequests
@@ -50,6 +51,7 @@ class OnBoard:
         self.refused = ""
         """Reason for refusing the last request, if it was refused."""
 
+        self.link = CommandLink(scenario.events, scenario.wind.seed, self.flight.command_timeout)
         self._guide_at = -math.inf
         self._mode_requests = ModeRequests()
 
@@ -64,6 +66,10 @@ class OnBoard:
         for rotor in self.flight.failed_rotors:
             name = f"rotor {rotor + 1}"
             found[name] = watch.failed.get(rotor, f"{name} failed")
+        if self.link.is_lost:
+            found["link"] = "the link brings no motion commands in time"
+        if isinstance(self.guide, MissionGuide) and self.guide.charge_is_unknown:
+            found["battery_gauge"] = "the battery gauge shows nothing"
         if self.chassis.steering_watch.text:
             found["steering"] = f"{self.chassis.steering_watch.text}: it stops"
         for part, text in self.estimator.faults.items():
@@ -86,7 +92,9 @@ class OnBoard:
         due = now is not None and time >= self._guide_at - 1e-9
         if now is not None and due and "estimate" not in self.flight.missing:
             self._guide_at = time + GUIDE_PERIOD
-            self._apply(self.guide.step(now, self.flight.mode))
+            self.link.send(self.guide.step(now, self.flight.mode))
+        for setpoint in self.link.receive(time):
+            self._apply(setpoint)
 
         # controllers
         rotors = self.flight.step(now, dt)

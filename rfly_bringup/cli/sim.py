@@ -400,7 +400,8 @@ def fault(
         str,
         typer.Argument(
             metavar="PART",
-            help="a sensor, such as gps; rotor_1 …, drive_fl …, brake_fl … or steering",
+            help="a sensor, such as gps; rotor_1 …, drive_fl …, brake_fl …, steering, battery or "
+            "battery_gauge",
         ),
     ],
     kind: Annotated[

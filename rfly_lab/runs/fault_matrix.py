@@ -163,8 +163,22 @@ _ROWS: tuple[_Row, ...] = (
     ("steering", _STUCK, (0.3,), "", _IN_DRIVE),
     ("steering", _BIASED, (0.1,), "", _IN_DRIVE),
     ("steering", _PARTIAL, (0.5,), "", _IN_DRIVE),
+    ("battery", _OFF, (), "", _ON_THE_WAY),
+    ("battery", _BIASED, (0.1,), "resistance", _IN_FLIGHT),
+    ("battery", _PARTIAL, (11.0 / 12.0,), "cells", _IN_FLIGHT),
+    ("battery_gauge", _OFF, (), "", _IN_FLIGHT),
+    ("battery_gauge", _STUCK, (), "", _IN_FLIGHT),
+    ("battery_gauge", _BIASED, (-0.5,), "", _IN_FLIGHT),
+    ("battery_gauge", _WRONG, (0.01,), "", _IN_FLIGHT),
+    ("link", _OFF, (), "", _ON_THE_WAY),
+    ("link", _DELAYED, (1.0,), "", _ON_THE_WAY),
+    ("link", FaultKind.INTERMITTENT, (0.9,), "", _ON_THE_WAY),
 )
-"""Faults of the matrix; a bias of 60 Pa is 5 m, and 50 N are two thirds of a wheel's load."""
+"""Faults of the matrix.
+
+A bias of 60 Pa is 5 m, and 50 N are two thirds of a wheel's load. Of the battery one cell of twelve
+is lost, or its resistance of 0.015 Ω grows by 0.1 Ω.
+"""
 
 
 @dataclass(frozen=True)

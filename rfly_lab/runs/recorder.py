@@ -374,7 +374,7 @@ class RunRecorder:
                 span = "" if event.duration is None else f" for {event.duration:g} s"
                 log.append((event.time, f"{event.sensor} is off{span}{self._sensor_effect}"))
             elif isinstance(event, Fault):
-                effect = self._sensor_effect if event.is_of_sensor else ""
+                effect = self._sensor_effect if event.takes_sensors else ""
                 log.append((event.time, f"{event}{effect}"))
         return [(time, text) for time, text in log if time <= end]
 
@@ -425,7 +425,7 @@ def run_to_end(loop: ScenarioLoop, progress: Callable[[float], None] | None = No
             ending = False, f"not reached: {error}"
             break
         if loop.power.battery is not None and isinstance(guide, MissionGuide):
-            guide.watch_battery(loop.power.charge)
+            guide.watch_battery(loop.power.charge_shown)
         now = loop.state
         ending = recorder.end(now, loop.outputs, guide.done, guide.problem, loop.time_is_up)
         if progress is not None and now.time - reported >= PROGRESS_PERIOD:

@@ -155,6 +155,7 @@ class _TruthLoop:
         faults = [fault for fault in self._faults if fault.acts(before.time + 1e-9)]
         spins = before.x[self._rotor_columns]
         controls = faulty_controls(controls, faults, self._scenario.params, spins)
+        self.power.suffer(faults)
         controls = self.power.limited(controls)
         self.recorder.enter(before.time, pilot.mode)
 

@@ -202,28 +202,46 @@ def test_loads_of_cells_count_until_they_are_old():
     assert contact.loads(1.26) is None
 
 
-def uncertain(position, speed, vertical=0.0):
+def uncertain(position, speed, vertical=0.0, time=0.0):
     covariance = np.diag(np.square((position, 0.1, 50.0, speed, 0.0, vertical, 0.0, 0.0, 0.0)))
     zero = np.zeros(3)
-    return Estimate(0.0, zero, np.array((0, 0, 0, 1.0)), zero, zero, covariance)
+    return Estimate(time, zero, np.array((0, 0, 0, 1.0)), zero, zero, covariance)
 
 
 def test_levels_of_trust():
     """By default 5, 15, 40 and 100 m, and 0.5, 1, 2 and 4 m/s; back below 80 % of a limit."""
     trust = EstimateTrust()
-    for position, speed, level in (
-        (4.9, 0.49, Trust.GOOD),
-        (5.0, 0.0, Trust.WARN),
-        (16.0, 0.0, Trust.SLOW),
-        (14.0, 0.0, Trust.SLOW),
-        (11.9, 0.0, Trust.WARN),
-        (0.0, 2.0, Trust.STOP),
-        (100.0, 0.0, Trust.LOST),
-        (0.0, 0.0, Trust.GOOD),
+    for second, (position, speed, level) in enumerate(
+        (
+            (4.9, 0.49, Trust.GOOD),
+            (5.0, 0.0, Trust.WARN),
+            (16.0, 0.0, Trust.SLOW),
+            (14.0, 0.0, Trust.SLOW),
+            (11.9, 0.0, Trust.WARN),
+            (0.0, 2.0, Trust.STOP),
+            (100.0, 0.0, Trust.LOST),
+            (0.0, 0.0, Trust.GOOD),
+        )
     ):
-        assert trust.update(uncertain(position, speed)) is level
+        assert trust.update(uncertain(position, speed, time=second)) is level
     assert trust.update(uncertain(0.0, 0.0, vertical=1.0)) is Trust.STOP, "counts twice"
     assert trust.update(uncertain(0.0, 0.0)._replace(covariance=None)) is Trust.GOOD
+
+
+def test_trust_that_each_fix_improves_for_a_moment_stays_where_it_was():
+    """The speed grows to 2.1 m/s between fixes that make it 1.5 m/s; STOP begins at 2 m/s."""
+    trust = EstimateTrust()
+    levels = []
+    for tick in range(400):
+        time = 0.01 * tick
+        grows = time < 2.0
+        speed = 1.5 + 0.06 * (tick % 10) if grows else 1.5
+        levels.append(trust.update(uncertain(0.0, speed, time=time)))
+
+    assert levels[:10] == [Trust.SLOW] * 9 + [Trust.STOP]
+    # the last one of 2 m/s and more is that of 1.99 s
+    assert set(levels[9:299]) == {Trust.STOP}
+    assert set(levels[300:]) == {Trust.SLOW}
 
 
 @pytest.mark.parametrize("limits", [(1.0, 2.0, 3.0), (1.0, 3.0, 2.0, 4.0), (1, 2, 3, math.inf)])
