@@ -59,6 +59,9 @@ ESTIMATE_TIMEOUT = 0.5
 IMU_TIMEOUT = 0.1
 """Age at which the IMU counts as silent, s."""
 
+ENCODER_TIMEOUT = 0.2
+"""Age from which speeds of rotors are too old to compare with their commands, s."""
+
 BLIND_SINK = 1.0
 """Sink rate of a vehicle without IMU and estimate, m/s, by the damping of its rotors."""
 
@@ -540,6 +543,10 @@ class FlightController:
         """Find the rotors that do not do what they are told."""
         watch = self.rotor_watch
         if joints.rotor_rate.shape[1] != self.params.rotors:
+            return
+
+        # speeds of long ago show nothing of the present commands
+        if self.time - float(joints.time[-1]) > ENCODER_TIMEOUT:
             return
 
         speeds = np.abs(joints.rotor_rate[-1])

@@ -48,6 +48,9 @@ MOVED_SHARE = 0.02
 STUCK_TIME = 0.15
 """Time without moving after which a rotor is stuck, s: a weak one may rest for a moment."""
 
+REPEATS_TIME = 0.3
+"""Time of equal readings of all rotors after which the encoders have failed, s."""
+
 SAG_SHARE = 0.8
 """Share of the largest speed that a rotor has on an empty battery."""
 
@@ -70,6 +73,12 @@ class RotorWatch:
 
         self._time = math.nan
         self._speeds = np.full(rotors, math.nan)
+        self._repeats_for = 0.0
+        """Time in which all readings were the same, s."""
+
+        self._repeats_since = np.zeros(rotors)
+        """Speeds expected when they began to be the same, (rotors,), rad/s."""
+
         self._stands_for = np.zeros(rotors)
         self._off_for = np.zeros(rotors)
         self._place = np.full(rotors, math.inf)
@@ -96,7 +105,9 @@ class RotorWatch:
         repeats = np.array_equal(speeds, self._speeds)
         self._speeds = speeds
         if repeats:
+            self._watch_repeats(expected, period)
             return
+        self._repeats_for = 0.0
 
         low = np.minimum(expected, commanded)
         high = np.maximum(expected, commanded)
@@ -107,6 +118,17 @@ class RotorWatch:
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
         self._off_for = np.where(is_off, self._off_for + period, 0.0)
         self._judge(self._stuck(speeds, expected, period), expected)
+
+    def _watch_repeats(self, expected: Floats, period: float) -> None:
+        """Note that all readings are those of `period` seconds ago."""
+        if self._repeats_for == 0.0:
+            self._repeats_since = expected.copy()
+        self._repeats_for += period
+        moved = (
+            np.abs(expected - self._repeats_since).max() > MOVED_SHARE * self._params.hover_speed
+        )
+        if self._repeats_for >= REPEATS_TIME - 1e-9 and moved and self._speeds.any():
+            self.warnings["encoders"] = "the encoders repeat their readings"
 
     def _stuck(self, speeds: Floats, expected: Floats, period: float) -> Bools:
         """Return which rotors have not moved while their commands have, (rotors,).

@@ -133,7 +133,8 @@ def resting_for(seconds):
         (with_rotor(0, lambda _: 0.0), {0: "rotor 1 failed"}, []),
         (with_rotor(5, lambda expected: 0.7 * expected), {}, ["rotor 6"]),
         (resting_for(0.1), {}, []),
-        (lambda _, expected: np.full(6, 250.0), {}, []),
+        (lambda _, expected: np.full(6, 250.0), {}, ["encoders"]),
+        (lambda _, expected: np.zeros(6), {}, []),
         (with_rotor(1, lambda _: math.nan), {}, []),
         (lambda time, expected: np.full(6, time), {}, ["encoders"]),
         (lambda _, expected: expected + 50.0, {}, ["encoders"]),
@@ -145,6 +146,7 @@ def resting_for(seconds):
         "weak",
         "rests",
         "frozen",
+        "standing",
         "unmeasured",
         "nonsense",
         "biased",
@@ -163,6 +165,22 @@ def test_a_rotor_that_is_stuck_in_a_hover_is_held_by_the_others():
     assert not loop.can_hover()
     loop.note_speeds(np.array((250.0, math.nan, 0.0, 0.0)))
     assert loop.can_hover()
+
+
+def test_encoders_that_are_late_accuse_no_rotor():
+    """Speeds of half a second ago rest in a hover while the commands for a climb move on."""
+    rig = Rig("scale", airborne=3.0)
+    rig.sim.inject(Fault(0.2, "encoders", FaultKind.DELAYED, (0.5,)))
+
+    accused = []
+
+    def climb(r):
+        r.flight.set_target((0.0, 0.0, 5.0 if r.flight.time > 0.8 else 3.0))
+        accused.extend([*r.flight.failed_rotors, *r.flight.rotor_watch.warnings])
+
+    run = rig.run(1.6, climb)
+    assert accused == []
+    assert run.z[-1] > 3.3
 
 
 def test_a_flight_with_a_stuck_rotor_comes_down_level():
