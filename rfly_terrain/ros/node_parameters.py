@@ -21,7 +21,8 @@ class TerrainParameters:
 
     map: str = parameter(
         DEFAULT_MAP,
-        "map to load at the start: a name on the search path, or the path of its png or txt",
+        "map to load at the start: a name on the search path, or the path of its png or txt, of a "
+        "folder of tiles or of a GeoTIFF in metres",
     )
     map_search_path: list[str] = parameter(
         [], "folders in which maps are searched before all others"
@@ -46,11 +47,35 @@ class TerrainParameters:
     geo_origin: list[float] = parameter(
         [], "latitude (deg), longitude (deg), altitude (m) of the map's origin"
     )
+    tile_memory_mb: float = parameter(
+        24.0, "heights of a map in tiles that stay in memory, MB", low=16.0, high=1e6
+    )
     publish_tf: bool = parameter(True, "publish the static transform from the ENU to the NED frame")
     lifecycle: bool = parameter(
         False,
         "wait for a lifecycle manager such as Nav2's: configure loads the map, activate publishes "
         "and serves it",
+    )
+
+
+@dataclass(frozen=True)
+class WindowParameters:
+    """Parameters of the part of a map in tiles that topics show."""
+
+    window_samples: int = parameter(
+        512,
+        "samples a side of the part of a map in tiles that outTerrainPoint, terrain_map, markers "
+        "and costs show; other maps are shown whole",
+        low=64,
+        high=5000,
+    )
+    window_x: float = parameter(0.0, "middle of that part at first, x east, m")
+    window_y: float = parameter(0.0, "the same, y north, m")
+    window_vehicle: int = parameter(
+        -1, "id in vehicle_states of a vehicle that the part follows; -1: none"
+    )
+    window_topic: str = parameter(
+        "", "topic of geometry_msgs/PoseStamped that the part follows; empty: none"
     )
 
 
@@ -181,7 +206,13 @@ class PlannedVehicleParameters:
 
 
 NODES = {
-    "terrain_node": (TerrainParameters, FrameParameters, OccupancyParameters, GridMapParameters),
+    "terrain_node": (
+        TerrainParameters,
+        FrameParameters,
+        WindowParameters,
+        OccupancyParameters,
+        GridMapParameters,
+    ),
     "planner_node": (
         PlannerParameters,
         FrameParameters,

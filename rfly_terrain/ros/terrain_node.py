@@ -3,7 +3,8 @@
 
 """terrain_node: a terrain as a latched cloud and map, altitudes as services.
 
-A thin shell around HeightMap.
+A thin shell around Terrain. Of a map in tiles, topics show a window, which may follow a vehicle.
+Tiles that are not in memory are read in threads: queries wait for them, the node does not.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tf2_msgs.msg import TFMessage
 
 from rfly_common.config.checks import finite_array
 from rfly_common.diagnostic_reasons import Notice, Reason
-from rfly_common.errors import ConfigError, FrameError, RflyError, WorkError
+from rfly_common.errors import ConfigError, FrameError, RflyError, TerrainError, WorkError
 from rfly_common.frames import (
     QUAT_ENU_NED_XYZW,
     ned_to_enu,
@@ -40,12 +41,14 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT
 from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.transform_buffer import FrameToWorld
-from rfly_terrain.files.terrain_message import load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.places import are_exchanged, position_of
+from rfly_terrain.height_map.terrain import Terrain, TerrainQuery
 from rfly_terrain.ros.marker_topics import TerrainMarkers
 from rfly_terrain.ros.node_parameters import TerrainParameters
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
+from rfly_terrain.ros.window_topics import RETRY_SHARE, FollowedPlace, is_central
+from rfly_terrain.tiles.open_terrain import open_asked_terrain, open_terrain
 from rfly_terrain.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -55,12 +58,18 @@ if TYPE_CHECKING:
 GEODETIC_FRAME = "wgs84"
 """frame_id of queries whose x and y are latitude and longitude, degrees."""
 MAX_POINTS_PER_CALL = 10_000_000
+MOST_WAITING = 100
+"""Queries that wait for tiles at the same time, at most."""
+SLOW_S = 1.0
+"""Time that a query waits for tiles before the diagnostics tell it, s."""
 
 
 class _LoadedMap(NamedTuple):
     """A loaded map, or the reason why there is none."""
 
-    terrain: HeightMap | None
+    terrain: Terrain | None
+    window: HeightMap | None = None
+    """The part that topics show."""
     messages: tuple[TerrainMap, PointCloud2] | None = None
     """Messages without stamps."""
     error: str = ""
@@ -90,7 +99,13 @@ class TerrainNode(Node):
             )
             self._frame_id = worlds[0]
 
-        self._terrain: HeightMap | None = None
+        self._terrain: Terrain | None = None
+        self._window: HeightMap | None = None
+        self._unread_place: tuple[float, float] | None = None
+        """Place of a window that could not be read."""
+        self._moving = False
+        self._waiting: dict[object, float] = {}
+        """Times at which queries began to wait for tiles, monotonic, s."""
         self._occupancy: TerrainOccupancy | None = None
         self._load_error = ""
         self._configured: _LoadedMap | None = None
@@ -103,6 +118,8 @@ class TerrainNode(Node):
         self._markers = TerrainMarkers(self, params.marker_max_triangles)
         self._diagnostics = Diagnostics(self, "terrain", params.map, self._update_diagnostics)
 
+        self._place = FollowedPlace(self, self._frames, self._diagnostics, self._on_place)
+
         # the map first, all else after it; kernels before the first question
         if params.lifecycle:
             self._lifecycle = self._make_lifecycle()
@@ -113,8 +130,8 @@ class TerrainNode(Node):
         warm_up()
         self._occupancy = self._make_occupancy()
 
-        self.create_service(GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
-        self.create_service(GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)
+        waiting_service(self, GetTerrainAltitude, "get_terrain_altitude", self._get_altitude)
+        waiting_service(self, GetTerrainAltitudes, "get_terrain_altitudes", self._get_altitudes)
         waiting_service(self, LoadTerrain, "load_terrain", self._load_terrain)
 
     def _make_lifecycle(self) -> Lifecycle:
@@ -144,6 +161,7 @@ class TerrainNode(Node):
     def _deactivate(self) -> None:
         """Stop serving; the map stays loaded."""
         self._terrain = None
+        self._window = None
         self._markers.forget()
         if self._occupancy is not None:
             self._occupancy.forget()
@@ -170,28 +188,39 @@ class TerrainNode(Node):
         Nothing of the node changes, so that another thread may call this. `requested`: a peer has
         named the map and must not learn the content of any file.
         """
+        params = self._params
         try:
-            load = load_asked_map if requested else HeightMap.load
-            terrain = load(name, tuple(self._params.map_search_path))
-
-            # messages of up to 100 MB are made in the loading thread, not in the executor's
-            stride = _stride(terrain, self._params.cloud_max_points)
-            ned = self._frames.axes(self._frame_id) == "ned"
-            points = terrain.point_cloud_ned(stride) if ned else terrain.point_cloud(stride)
-            origin, _ = self._choose_geo_origin(terrain)
-            map_message = height_map_to_msg(terrain, origin, 0, self._params.terrain_map_max_cells)
-            cloud_message = cloud_to_msg(points, self._frame_id, 0)
-            return _LoadedMap(terrain, (map_message, cloud_message))
+            load = open_asked_terrain if requested else open_terrain
+            terrain = load(name, tuple(params.map_search_path), params.tile_memory_mb)
+            return self._shown(terrain, *self._place.place)
         except (RflyError, OSError) as error:
             return _LoadedMap(None, error=" ".join(str(error).split()))
         except MemoryError:
             return _LoadedMap(None, error=f"map {name!r}: not enough memory to load it")
 
+    def _shown(self, terrain: Terrain, x: float, y: float) -> _LoadedMap:
+        """Return a map with what topics show of it about a place.
+
+        Messages of up to 100 MB are made in the loading thread, not in the executor's.
+        """
+        window = terrain.window(x, y, self._place.params.window_samples)
+        stride = _stride(window, self._params.cloud_max_points)
+        ned = self._frames.axes(self._frame_id) == "ned"
+        points = window.point_cloud_ned(stride) if ned else window.point_cloud(stride)
+        origin, _ = self._choose_geo_origin(terrain)
+
+        # a part of a map is known by no file, so that its heights are always sent
+        is_whole = (window.rows, window.columns) == (terrain.rows, terrain.columns)
+        most = self._params.terrain_map_max_cells if is_whole else window.heights.size
+        map_message = height_map_to_msg(window, origin, 0, most)
+        cloud_message = cloud_to_msg(points, self._frame_id, 0)
+        return _LoadedMap(terrain, window, (map_message, cloud_message))
+
     def _use_loaded(self, loaded: _LoadedMap) -> None:
         """Serve and publish a loaded map; after a failed load the present map stays."""
         terrain = loaded.terrain
         self._load_error = loaded.error
-        if terrain is None or loaded.messages is None:
+        if terrain is None or loaded.window is None:
             self.get_logger().error(self._load_error)
             self._diagnostics.count("failed_loads")
             self._update_diagnostics()
@@ -207,33 +236,74 @@ class TerrainNode(Node):
             f"altitude {origin[2]:.2f} m ({source})"
         )
         most = self._params.cloud_max_points
-        stride = _stride(terrain, most)
+        stride = _stride(loaded.window, most)
         if stride > 1:
             self.get_logger().info(
                 f"outTerrainPoint: every {stride}th point of each axis (cloud_max_points {most})"
             )
 
+        self._diagnostics.hardware_id = terrain.name
+        self._show(loaded)
+
+    def _show(self, loaded: _LoadedMap) -> None:
+        """Publish the window of a loaded map."""
+        window = loaded.window
+        assert window is not None
+        assert loaded.messages is not None
+        self._window = window
+        self._unread_place = None
         stamp = self.get_clock().now().to_msg()
         for topic, message in zip((self._map, self._cloud), loaded.messages, strict=True):
             message.header.stamp = stamp
             topic.publish(message)
 
-        self._markers.take_terrain(terrain)
-        self._diagnostics.hardware_id = terrain.name
+        self._markers.take_terrain(window)
         self._update_diagnostics()
         if self._occupancy is not None:
-            self._occupancy.take(terrain)
+            self._occupancy.take(window)
+
+    def _on_place(self, x: float, y: float) -> None:
+        """Move the window to a place near its edge."""
+        terrain = self._terrain
+        window = self._window
+        if terrain is None or window is None or self._moving or self.executor is None:
+            return
+        if is_central(window, terrain, x, y):
+            return
+        if self._unread_place is not None:
+            away = math.hypot(x - self._unread_place[0], y - self._unread_place[1])
+            if away < RETRY_SHARE * (window.bounds[1] - window.bounds[0]):
+                return
+        self._moving = True
+        self.executor.create_task(self._move_window, terrain, x, y)
+
+    async def _move_window(self, terrain: Terrain, x: float, y: float) -> None:
+        """Read and show the window about a place; the present one stays if it cannot be read."""
+        waits = object()
+        self._waiting[waits] = time.monotonic()
+        try:
+            loaded = await in_thread(self, lambda: self._shown(terrain, x, y))
+        except (TerrainError, WorkError) as error:
+            self._unread_place = x, y
+            self._diagnostics.refuse("failed_windows", f"the window stays behind: {error}")
+            return
+        finally:
+            self._moving = False
+            del self._waiting[waits]
+        if terrain is self._terrain:
+            self._configured = loaded
+            self._show(loaded)
 
     def _make_occupancy(self) -> TerrainOccupancy:
         """Create `terrain_occupancy` with its imports, for which the first cloud has not waited."""
         from rfly_terrain.ros.occupancy_topics import TerrainOccupancy
 
         occupancy = TerrainOccupancy(self, self._frames, self._markers.take_costs)
-        if self._terrain is not None:
-            occupancy.take(self._terrain)
+        if self._window is not None:
+            occupancy.take(self._window)
         return occupancy
 
-    def _choose_geo_origin(self, terrain: HeightMap) -> tuple[GeoPoint, str]:
+    def _choose_geo_origin(self, terrain: Terrain) -> tuple[GeoPoint, str]:
         """Return the origin and its source."""
         if self._geo_origin is not None:
             return self._geo_origin, "parameter geo_origin"
@@ -254,12 +324,19 @@ class TerrainNode(Node):
                 "extent_y_m": f"{y_min:.2f} … {y_max:.2f}",
             }
 
+        waits = time.monotonic() - min(self._waiting.values(), default=math.inf)
         no_map = Notice(self._reason_not_to_serve(), Reason.NO_MAP_LOADED, error)
         level = ERROR if self._lifecycle is None else WARN
         self._diagnostics.set_first(
             [
                 (terrain is None, level, no_map),
                 (error, ERROR, f"the last load failed, the previous map is in service: {error}"),
+                (
+                    waits > SLOW_S,
+                    WARN,
+                    f"reading tiles is slow: {len(self._waiting)} queries wait, for up to "
+                    f"{waits:.1f} s",
+                ),
                 (True, OK, "serving"),
             ],
             **values,
@@ -276,9 +353,9 @@ class TerrainNode(Node):
             TFMessage(transforms=[transform])
         )
 
-    def _get_altitude(self, request: Any, response: Any) -> Any:
+    async def _get_altitude(self, request: Any, response: Any) -> Any:
         """Answer a query of one point."""
-        answer, response.message = self._query(request.frame_id, request.x, request.y, True)
+        answer, response.message = await self._query(request.frame_id, request.x, request.y, True)
         self._diagnostics.count("queries")
         if answer is not None:
             altitude, inside, normal = answer
@@ -288,7 +365,7 @@ class TerrainNode(Node):
             response.normal = Vector3(x=float(normal[0]), y=float(normal[1]), z=float(normal[2]))
         return response
 
-    def _get_altitudes(self, request: Any, response: Any) -> Any:
+    async def _get_altitudes(self, request: Any, response: Any) -> Any:
         """Answer a query of many points."""
         self._diagnostics.count("queries")
         if len(request.x) != len(request.y):
@@ -302,7 +379,7 @@ class TerrainNode(Node):
             )
             return response
 
-        answer, response.message = self._query(
+        answer, response.message = await self._query(
             request.frame_id, np.asarray(request.x), np.asarray(request.y), request.want_normals
         )
         if answer is not None:
@@ -313,21 +390,46 @@ class TerrainNode(Node):
             response.normal = flat("d", normal)
         return response
 
-    def _query(
+    async def _query(
         self, frame_id: str, x: Any, y: Any, normals: bool
     ) -> tuple[tuple[Any, Any, Any] | None, str]:
         """Return (altitude, inside, normal) in the requested frame, or None and the reason."""
-        if self._terrain is None:
+        terrain = self._terrain
+        if terrain is None:
             return None, self._reason_not_to_serve()
         try:
             if frame_id == GEODETIC_FRAME:
-                origin, _ = self._choose_geo_origin(self._terrain)
-                return _altitude_at_places(self._terrain, origin, x, y, normals), ""
+                origin, _ = self._choose_geo_origin(terrain)
+                east, north = _position_of_place(terrain, origin, x, y)
+                ground = await self._ground(terrain, east, north, normals)
+                return _ground_above_datum(ground, origin), ""
             frame = self._frames.resolve(frame_id or self._frame_id)
-            return _altitude_in_frame(self._terrain, frame, frame_id, x, y, normals), ""
-        except (FrameError, ValueError) as error:
+            east, north = _position_in_frame(frame, frame_id, x, y)
+            ground = await self._ground(terrain, east, north, normals)
+            return _ground_in_frame(ground, frame, frame_id), ""
+        except (FrameError, ValueError, TerrainError, WorkError) as error:
             self._diagnostics.count("refused_queries")
             return None, str(error)
+
+    async def _ground(self, terrain: Terrain, x: Any, y: Any, normals: bool) -> TerrainQuery:
+        """Return the ground at points; tiles that are not in memory are read in a thread.
+
+        Raises what the terrain raises, and WorkError if too many queries wait for tiles.
+        """
+        if terrain.is_loaded(x, y):
+            return terrain.query(x, y, want_normals=normals)
+        if len(self._waiting) >= MOST_WAITING:
+            raise WorkError(f"{MOST_WAITING} queries wait for tiles: ask again in a moment")
+
+        waits = object()
+        self._waiting[waits] = time.monotonic()
+        try:
+            return await in_thread(self, lambda: terrain.query(x, y, want_normals=normals))
+        except TerrainError as error:
+            self._diagnostics.refuse("failed_tiles", str(error), subject=terrain.name)
+            raise
+        finally:
+            del self._waiting[waits]
 
     async def _load_terrain(self, request: Any, response: Any) -> Any:
         """Load a map that a peer requests."""
@@ -367,10 +469,8 @@ class TerrainNode(Node):
         return response
 
 
-def _altitude_in_frame(
-    terrain: HeightMap, frame: FrameToWorld, name: str, x: Any, y: Any, normals: bool
-) -> tuple[Any, Any, Any]:
-    """Return ground height, inside mask and normals at x, y of a frame, in that frame.
+def _position_in_frame(frame: FrameToWorld, name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Return x east and y north of x, y in a frame.
 
     The frame's z axis must be vertical. Raises FrameError for a tilted frame, in which x and y do
     not define a vertical line.
@@ -379,32 +479,34 @@ def _altitude_in_frame(
     y = np.asarray(y, dtype=float)
     finite_array("x", x, error=ValueError)
     finite_array("y", y, error=ValueError)
-    sign = frame.check_vertical(name)
-
-    # in the world
+    frame.check_vertical(name)
     enu = frame.points_to_enu(np.stack([x, y, np.zeros_like(x)], axis=-1))
-    altitude_up, inside, normal_enu = terrain.query(enu[..., 0], enu[..., 1], want_normals=normals)
-    height = np.asarray(altitude_up)
-    normal = normal_enu if normals else np.empty(0)
+    return enu[..., 0], enu[..., 1]
+
+
+def _ground_in_frame(ground: TerrainQuery, frame: FrameToWorld, name: str) -> tuple[Any, Any, Any]:
+    """Return ground height, inside mask and normals in a frame."""
+    height = np.asarray(ground.altitude)
+    normal = np.empty(0) if ground.normal is None else ground.normal
     if frame.axes == "ned":
         height = up_to_down(height)
-        normal = ned_to_enu(normal) if normals else normal
+        normal = ned_to_enu(normal) if normal.size else normal
 
-    # in the frame
+    # in a frame that is not the world's
     if not frame.is_world:
-        height = (height - frame.transform.translation[2]) * sign
-        if normals:
+        height = (height - frame.transform.translation[2]) * frame.check_vertical(name)
+        if normal.size:
             normal = quat_rotate(quat_conjugate(frame.transform.quat_xyzw), normal)
-    return height, inside, normal
+    return height, ground.inside, normal
 
 
-def _altitude_at_places(
-    terrain: HeightMap, origin: GeoPoint, latitude: Any, longitude: Any, normals: bool
-) -> tuple[Any, Any, Any]:
-    """Return altitude, inside mask and ENU normals of the ground at latitudes and longitudes.
+def _position_of_place(
+    terrain: Terrain, origin: GeoPoint, latitude: Any, longitude: Any
+) -> tuple[Any, Any]:
+    """Return x east and y north of latitudes and longitudes.
 
-    The altitude counts from where that of `origin` does. Raises ValueError for what is no place on
-    the Earth, and for one place that is on the map only with the two exchanged.
+    Raises ValueError for what is no place on the Earth, and for one place that is on the map only
+    with the two exchanged.
     """
     x, y = position_of(latitude, longitude, origin)
     if np.ndim(x) == 0 and are_exchanged(terrain, latitude, longitude, origin):
@@ -412,11 +514,16 @@ def _altitude_at_places(
             f"x is the latitude and y the longitude, and {latitude:g}, {longitude:g} is off the "
             "map; the two seem to be exchanged"
         )
-    altitude_up, inside, normal = terrain.query(x, y, want_normals=normals)
-    return origin[2] + altitude_up, inside, normal if normals else np.empty(0)
+    return x, y
 
 
-def _stride(terrain: HeightMap, max_points: int) -> int:
+def _ground_above_datum(ground: TerrainQuery, origin: GeoPoint) -> tuple[Any, Any, Any]:
+    """Return altitude above the datum of the origin, inside mask and ENU normals."""
+    normal = np.empty(0) if ground.normal is None else ground.normal
+    return origin[2] + ground.altitude, ground.inside, normal
+
+
+def _stride(terrain: Terrain, max_points: int) -> int:
     """Return the smallest stride whose cloud has at most that many points."""
     stride = max(1, math.isqrt(terrain.rows * terrain.columns // max_points))
     while math.ceil(terrain.rows / stride) * math.ceil(terrain.columns / stride) > max_points:

@@ -19,7 +19,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from mmap import mmap
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
+from rfly_common.errors import TerrainError
 from rfly_common.files import MAX_CELLS, StrPath
 from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.height_map import ray_cast
@@ -53,6 +55,7 @@ SHARE_OF_BLOCK = 4
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+Found = TypeVar("Found")
 
 
 class Box(NamedTuple):
@@ -158,11 +161,13 @@ class TiledHeightMap(Terrain):
         if not (flat_x.size and np.isfinite(flat_x).all() and np.isfinite(flat_y).all()):
             return True
         with self._lock:
-            return all(
-                self._found(box) is not None
-                or all((i, j) in self._tiles.values for i, j in self._tiles_under(box))
-                for _, box in self._boxes((flat_x, flat_x), (flat_y, flat_y))
-            )
+            found = self._pieces((flat_x, flat_x), (flat_y, flat_y), self._holds)
+            return all(is_held for _, is_held in found)
+
+    def inside(self, x: Any, y: Any) -> Any:
+        """Return whether points are on the map; no tile is read."""
+        (inside,) = self._run("insides", ("x", "y"), (x, y), [((), np.bool_)])
+        return inside if inside.ndim else bool(inside)
 
     def window(self, x: float, y: float, samples: int) -> HeightMap:
         """Return the samples around a place, at most that many a side, on the map entirely."""
@@ -172,7 +177,8 @@ class TiledHeightMap(Terrain):
             (y, self.origin_y, self.step_y, self.columns),
         ):
             most = min(samples, count)
-            first = int(np.clip((place - origin) / step - most / 2, 0, count - most))
+            middle = (place - origin) / step
+            first = round(min(max(middle - (most - 1) / 2, 0.0), count - most))
             parts.append(range(first, first + most))
         return self._map_of(*parts)
 
@@ -239,11 +245,10 @@ class TiledHeightMap(Terrain):
 
         x, y = arrays[:2]
         results: list[NDArray[Any]] = []
-        for chosen, box in self._boxes((x, x), (y, y)):
-            ground = self._block(box).ground
+        for chosen, block in self._pieces((x, x), (y, y), self._block):
             if chosen is None:
-                return run(kernel, ground, names, values, outputs, *options)
-            part = run(kernel, ground, names, [a[chosen] for a in arrays], outputs, *options)
+                return run(kernel, block.ground, names, values, outputs, *options)
+            part = run(kernel, block.ground, names, [a[chosen] for a in arrays], outputs, *options)
             results = results or [np.empty((x.size, *p.shape[1:]), p.dtype) for p in part]
             for whole, piece in zip(results, part, strict=True):
                 whole[chosen] = piece
@@ -288,7 +293,7 @@ class TiledHeightMap(Terrain):
             start = origins[rays] + t[:, None] * along[rays]
             last = origins[rays] + stop[:, None] * along[rays]
             x, y, _ = np.sort([start, last], axis=0).transpose(2, 0, 1)
-            for chosen, box in self._boxes(tuple(x), tuple(y)):
+            for chosen, block in self._pieces(tuple(x), tuple(y), self._block):
                 part = np.arange(rays.size) if chosen is None else chosen
                 hits = np.empty(part.size)
                 facing = np.empty((part.size if normals.size else 0, 3))
@@ -296,7 +301,7 @@ class TiledHeightMap(Terrain):
                     for_kernels(array[part], np.float64, (part.size, *array.shape[1:]))
                     for array in (start, along[rays], stop - t)
                 ]
-                ray_cast.cast_over(self._block(box), piece, hits, facing)
+                ray_cast.cast_over(block, piece, hits, facing)
                 ranges[rays[part]] = t[part] + hits
                 if normals.size:
                     normals[rays[part]] = facing
@@ -335,12 +340,16 @@ class TiledHeightMap(Terrain):
         begin = np.maximum(begin - spare, 0.0)
         return begin, np.where(is_somewhere, np.minimum(end + spare, limits), -1.0)
 
-    def _boxes(
-        self, x: tuple[NDArray[Any], NDArray[Any]], y: tuple[NDArray[Any], NDArray[Any]]
-    ) -> Iterator[tuple[NDArray[np.intp] | None, Box]]:
-        """Yield boxes for one block each, and the indices of the rectangles that are in them.
+    def _pieces(
+        self,
+        x: tuple[NDArray[Any], NDArray[Any]],
+        y: tuple[NDArray[Any], NDArray[Any]],
+        find: Callable[[Box], Found],
+    ) -> Iterator[tuple[NDArray[np.intp] | None, Found]]:
+        """Yield indices of rectangles that one block may serve, and what `find` has for its box.
 
-        x, y: lowest and highest coordinates of rectangles, m. None instead of indices: all.
+        x, y: lowest and highest coordinates of the rectangles, m. None instead of indices: all. A
+        box without a block is divided, as its faulty tile may be one that no rectangle needs.
         """
         waiting: list[NDArray[np.intp] | None] = [None]
         while waiting:
@@ -352,8 +361,14 @@ class TiledHeightMap(Terrain):
             south, north = float(low_y.min()), float(high_y.max())
             box = self._box(west, east, south, north)
             if low_x.size == 1 or self._fits(box, low_x.size):
-                yield chosen, box
-                continue
+                try:
+                    found = find(box)
+                except TerrainError:
+                    if low_x.size == 1 or box.tiles == 1:
+                        raise
+                else:
+                    yield chosen, found
+                    continue
 
             # two halves of the longer side; of places that are the same, two halves of the list
             if east - west >= north - south:
@@ -415,9 +430,11 @@ class TiledHeightMap(Terrain):
             range(max(first_column - 1, 0), min(end_column + 2, self.columns)),
         )
 
-    def _tiles_under(self, box: Box) -> list[tuple[int, int]]:
-        """Return the tiles that a block is made of."""
-        return self._tiles_of(*self._samples_of(box))
+    def _holds(self, box: Box) -> bool:
+        """Return whether the tiles of a block are in memory."""
+        if self._found(box) is not None:
+            return True
+        return all(tile in self._tiles.values for tile in self._tiles_of(*self._samples_of(box)))
 
     def _tiles_of(self, rows: range, columns: range) -> list[tuple[int, int]]:
         """Return the tiles that hold samples."""
@@ -468,7 +485,17 @@ class TiledHeightMap(Terrain):
         if tile is None:
             rows = range(i * self._tile, min((i + 1) * self._tile, self.rows))
             columns = range(j * self._tile, min((j + 1) * self._tile, self.columns))
-            tile = self._reader.read(rows, columns)
+            tile = _mapped(self._reader.read(rows, columns))
             with self._lock:
                 self._tiles.put((i, j), tile, tile.size)
         return tile
+
+
+def _mapped(heights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return a copy in memory of its own, all of which goes back to the system when it is dropped.
+
+    Tiles from the heap of many threads leave holes there: twice the limit of memory.
+    """
+    copy = np.frombuffer(mmap(-1, heights.nbytes), np.float32).reshape(heights.shape)
+    copy[...] = heights
+    return copy
