@@ -29,6 +29,7 @@ from rfly_common.kernels.compiling import on_compile
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.height_map.terrain import Terrain
     from rfly_terrain.map_files.png_txt import RflySimMap
 
 DEMO_MAP = "JacksboroFault"
@@ -236,6 +237,17 @@ def load_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) 
     from rfly_terrain.height_map.height_map import HeightMap
 
     return HeightMap.of_map(read_rfly_map(name, search_path, third_pixel))
+
+
+def open_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "Terrain":
+    """Return a map, or a folder of tiles or a GeoTIFF, which is not read. Raise TerrainError."""
+    from rfly_terrain.tiles.open_terrain import find_tiles
+    from rfly_terrain.tiles.tiled_height_map import TiledHeightMap
+
+    tiles = find_tiles(name, search_path or ())
+    if tiles is None:
+        return load_map(name, search_path, third_pixel)
+    return TiledHeightMap.open(tiles)
 
 
 def given(values: Numbers, option: str) -> Numbers | None:

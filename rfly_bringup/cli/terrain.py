@@ -19,8 +19,7 @@ from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rfly_terrain.height_map.height_map import HeightMap
-    from rfly_terrain.height_map.terrain import TerrainQuery
+    from rfly_terrain.height_map.terrain import Terrain, TerrainQuery
     from rfly_terrain.map_files.png_txt import RflySimMap
 
 
@@ -170,19 +169,28 @@ def info(
 
         rfly terrain info ./map/MyTerrain.png --json
     """
+    from rfly_terrain.tiles.open_terrain import find_tiles
+
     name = options.chosen_map(name, map_name)
-    rfly_map = options.read_rfly_map(name, search_path, third_pixel)
-    facts = _facts(rfly_map)
+    tiles = find_tiles(name, search_path or ())
+    if tiles is None:
+        facts = _facts(options.read_rfly_map(name, search_path, third_pixel))
+        rows = _facts_text(facts)
+        title = Path(facts["txt"]).stem
+    else:
+        facts = _tiles_facts(tiles)
+        rows = [(key, str(value)) for key, value in facts.items()]
+        title = tiles.stem
     if as_json:
         print(json.dumps(facts, indent=2))
         return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=rfly_map.files.name, show_header=False, title_justify="left")
+    table = Table(title=title, show_header=False, title_justify="left")
     table.add_column()
     table.add_column(overflow="fold")
-    for key, value in _facts_text(facts):
+    for key, value in rows:
         table.add_row(key, value)
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
@@ -232,7 +240,7 @@ def query(
     if x is None or y is None or points is not None:
         raise typer.BadParameter("give one point, X and Y in metres, or --points FILE")
 
-    terrain = options.load_map(name, search_path, third_pixel)
+    terrain = options.open_map(name, search_path, third_pixel)
     answer = _ground_at(terrain, x, y, frame, latlon, normal)
     reference = "z up" if frame is options.MapFrame.map else "z down"
     where = "above the map's datum" if latlon else f"{reference}, frame {frame.value}"
@@ -273,7 +281,7 @@ def cloud(
 
     part = options.given(region, "--region")
     options.check_target(out, overwrite)
-    terrain = options.load_map(name, search_path, third_pixel)
+    terrain = options.open_map(name, search_path, third_pixel)
     make_points = terrain.point_cloud if frame is options.MapFrame.map else terrain.point_cloud_ned
     try:
         points = make_points(stride, part)
@@ -366,6 +374,22 @@ def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:
     }
 
 
+def _tiles_facts(path: Path) -> dict[str, Any]:
+    """Return what `rfly terrain info` shows of a map in tiles."""
+    from rfly_terrain.tiles.tiled_height_map import TiledHeightMap
+
+    terrain = TiledHeightMap.open(path)
+    return {
+        "tiles": str(path),
+        "rows": terrain.rows,
+        "columns": terrain.columns,
+        "bounds_enu_m": terrain.bounds,
+        "cell_m": [terrain.step_x, terrain.step_y],
+        "z_up_m": [terrain.z_min, terrain.z_max],
+        "geo_origin": terrain.geo_origin,
+    }
+
+
 def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the rows of the table of `rfly terrain info`."""
     x_min, x_max, y_min, y_max = facts["bounds_enu_m"]
@@ -404,7 +428,7 @@ def _facts_text(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _ground_at(
-    terrain: "HeightMap", x: Any, y: Any, frame: options.MapFrame, latlon: bool, normal: bool
+    terrain: "Terrain", x: Any, y: Any, frame: options.MapFrame, latlon: bool, normal: bool
 ) -> "TerrainQuery":
     """Return the ground at positions of a frame, or at latitudes and longitudes."""
     from rfly_terrain.height_map.places import place_origin
@@ -443,7 +467,7 @@ def _query_many(
     xy = table.points
     if table.columns is Columns.EAST_NORTH and frame is options.MapFrame.map_ned:
         xy = xy[:, ::-1]
-    terrain = options.load_map(map_name, search_path, third_pixel)
+    terrain = options.open_map(map_name, search_path, third_pixel)
     answer = _ground_at(terrain, xy[:, 0], xy[:, 1], frame, latlon, normal)
     columns = [xy, answer.altitude[:, None], answer.inside[:, None]]
     header = "latitude,longitude,altitude,inside" if latlon else "x,y,altitude,inside"

@@ -13,7 +13,7 @@ from rfly_bringup.cli import options
 from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.height_map.terrain import Terrain
 
 LatLonOption = Annotated[
     bool,
@@ -21,7 +21,7 @@ LatLonOption = Annotated[
 ]
 
 
-def positions(terrain: "HeightMap", latitude: Any, longitude: Any) -> tuple[Any, Any]:
+def positions(terrain: "Terrain", latitude: Any, longitude: Any) -> tuple[Any, Any]:
     """Return x east and y north, m, of places; raise ConfigError for what is no place here."""
     from rfly_terrain.height_map.places import are_exchanged, place_origin
 
@@ -81,7 +81,7 @@ def profile(
         if file is not None:
             options.check_target(file, overwrite)
     name = options.chosen_map(name, map_name)
-    terrain = options.load_map(name, search_path, third_pixel)
+    terrain = options.open_map(name, search_path, third_pixel)
 
     # the line
     start: tuple[Any, Any] = (x1, y1)

@@ -75,13 +75,13 @@ def tracks_off_map(arguments: Mapping[str, str]) -> str:
         return ""
     import numpy as np
 
-    from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.ros.node_parameters import TerrainParameters
+    from rfly_terrain.tiles.open_terrain import open_terrain
     from rfly_trajectory.fleet.fleet_file import load_fleet
     from rfly_trajectory.ros.node_parameters import TrajectoryParameters
 
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
-    terrain = HeightMap.load(arguments.get("map") or TerrainParameters().map, search_path)
+    terrain = open_terrain(arguments.get("map") or TerrainParameters().map, search_path)
     name = arguments.get("fleet") or TrajectoryParameters().fleet
     fleet = load_fleet(name)
 
@@ -106,8 +106,10 @@ def check_files(arguments: Mapping[str, str]) -> None:
 
     if arguments.get("map"):
         from rfly_terrain.map_files.search import find_map
+        from rfly_terrain.tiles.open_terrain import find_tiles
 
-        find_map(arguments["map"], search_path)
+        if find_tiles(arguments["map"], search_path) is None:
+            find_map(arguments["map"], search_path)
 
     if arguments.get("fleet"):
         from rfly_trajectory.fleet.fleet_file import load_fleet

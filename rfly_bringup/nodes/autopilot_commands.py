@@ -93,10 +93,10 @@ def _ardupilot(node: StartedNode, sets: str, origin: Sequence[float]) -> list[st
 def _origin(nodes: Sequence[StartedNode]) -> tuple[float, float, float]:
     """Return latitude, longitude (deg) and altitude (m) of the world's origin."""
     from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
-    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.tiles.open_terrain import open_terrain
 
     for node in nodes:
         if node.executable == TERRAIN.executable:
             folders = node.parameters.get("map_search_path", ())
-            return HeightMap.load(node.parameters["map"], folders).geo_origin or DEFAULT_GEO_ORIGIN
+            return open_terrain(node.parameters["map"], folders).geo_origin or DEFAULT_GEO_ORIGIN
     return DEFAULT_GEO_ORIGIN

@@ -31,11 +31,20 @@ def open_terrain(
     is that of a map that is read: see `HeightMap.load`. Raises TerrainFileNotFound,
     TerrainFormatError, ConfigError.
     """
-    for folder in ("", *search_path, *search_folders()):
-        path = Path(folder, os.path.expanduser(name))
-        if _is_tiled(path):
-            return TiledHeightMap.open(path, memory_mb=memory_mb)
-    return HeightMap.load(name, search_path)
+    path = find_tiles(name, search_path)
+    if path is None:
+        return HeightMap.load(name, search_path)
+    return TiledHeightMap.open(path, memory_mb=memory_mb)
+
+
+def find_tiles(name: StrPath, search_path: Sequence[StrPath] = ()) -> Path | None:
+    """Return the folder of tiles or GeoTIFF of a name or path; None if there is none.
+
+    The places are those of `find_map`.
+    """
+    places = ("", *search_path, *search_folders())
+    paths = (Path(folder, os.path.expanduser(name)) for folder in places)
+    return next(filter(_is_tiled, paths), None)
 
 
 def open_asked_terrain(

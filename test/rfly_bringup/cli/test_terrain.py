@@ -723,6 +723,11 @@ def test_tiles_of_a_map(rfly):
     assert "3 x 4 cells (east x north) of 2 x 2 m" in out
     assert "elevations 6.00 … 16.00 m" in out
     assert sorted(path.name for path in Path("tiles").iterdir()) == ["terrain.json", "tiles"]
+    for command in (("query", "1.5", "-0.25"), ("profile", "-2", "-3", "2", "3")):
+        assert rfly(*command, "--map", "tiles")[1] == rfly(*command, "--map", "E")[1]
+    code, out, _ = rfly("info", "tiles", "--json")
+    assert json.loads(out)["rows"] == 3
+    assert json.loads(out)["bounds_enu_m"] == [-2.0, 2.0, -3.0, 3.0]
     code, _, err = rfly("tile", "E.tif", "--out", "tiles", "--side", "32")
     assert code == 2
     assert "--overwrite" in err
