@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from node_harness import wait_until
 
 from rfly_terrain.files.writer import write_map
 
@@ -112,7 +113,8 @@ def test_a_manager_brings_the_node_up_and_down(manage):
 def test_a_map_that_cannot_be_loaded_fails_to_configure_and_may_be_tried_again(manage, maps):
     manager = manage("level5")
     assert manager.change("configure") == (False, "unconfigured")
-    assert "map 'level5'" in manager.process.output
+    # the log comes by a pipe, the answer by DDS
+    wait_until(lambda: "map 'level5'" in manager.process.output, lambda: manager.process.output)
     assert manager.change("activate") == (False, "unconfigured")
 
     write_map(np.full((5, 5), 5.0), maps / "level5", origin_x=0, origin_y=0, step_x=1, step_y=1)
