@@ -307,6 +307,8 @@ def _begin(plan: TilePlan, options: TileOptions, overwrite: bool) -> list[Any] |
         raise FileExistsError(f"{folder} holds tiles; choose another name or add --overwrite")
 
     (folder / "tiles").mkdir(parents=True, exist_ok=True)
+    for part in (folder / "tiles").glob(".*.part"):  # of a conversion that was killed
+        part.unlink()
     if record.exists():
         try:
             found = json.loads(read_regular(record, 1 << 28))

@@ -201,11 +201,13 @@ def test_a_stopped_conversion_goes_on(tmp_path, monkeypatch):
     first, second = (tile_path(folder, *each) for each in written[:2])
     kept = first.stat().st_mtime_ns
     second.write_bytes(second.read_bytes()[:200])
+    (folder / "tiles" / ".east00001_north00001.tif.77.part").write_bytes(b"half")
     with pytest.raises(FileExistsError, match="a part of other tiles"):
         make_tiles(paths, folder, TileOptions(side=128), jobs=1)
     make_tiles(paths, folder, SMALL, jobs=1)
     assert first.stat().st_mtime_ns == kept
     assert not (folder / module.CONVERSION).exists()
+    assert not list((folder / "tiles").glob(".*"))
     make_tiles(paths, tmp_path / "at_once", SMALL, jobs=1)
     np.testing.assert_array_equal(
         TiledHeightMap.open(folder).part().heights,
