@@ -56,6 +56,7 @@ ONLY_PARSED = {
     "sim fault": "needs a running amphibious_sim_node",
     "sim fit": "a minute's log: test_sim_fit.py",
     "sim replay": "needs a recording: test_sim_replay.py",
+    "terrain tile": "needs a country's data: test_make_tiles.py",
 }
 """Commands of `rfly` in examples whose options are read, but which are not run."""
 
@@ -73,6 +74,8 @@ def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
+TILES = "Alps"
+"""Folder of tiles in examples."""
 LONG = {"sweep", "valley", "--estimate"}
 """Words of commands that work for many seconds."""
 RFLY_LINES = [
@@ -80,7 +83,10 @@ RFLY_LINES = [
         page,
         line,
         id=" ".join(line),
-        marks=[pytest.mark.exhaustive] if LONG & set(line) else [],
+        marks=[
+            *([pytest.mark.exhaustive] if LONG & set(line) else []),
+            *([pytest.mark.needs("rasterio")] if TILES in line else []),
+        ],
     )
     for page in PAGES
     if page.parent.name
@@ -135,8 +141,16 @@ def files_of_a_user(tmp_path_factory) -> Path:
     (folder / "city.osm").write_text(f'<osm version="0.6">{places}<way id="1">{way}</way></osm>')
     if importlib.util.find_spec("rasterio"):
         from rfly_terrain.exports.geotiff import write_geotiff
+        from rfly_terrain.tiles.make_tiles import TileOptions, make_tiles
 
-        write_geotiff(HeightMap.load("JacksboroFault"), folder / "dem.tif")
+        terrain = HeightMap.load("JacksboroFault")
+        write_geotiff(terrain, folder / "dem.tif")
+        keys = ("origin_x", "origin_y", "step_x", "step_y")
+        place = {key: getattr(terrain, key) for key in keys}
+        write_geotiff(
+            HeightMap(terrain.heights, **place, geo_origin=(47.0, 8.0, 0.0)), folder / "alps.tif"
+        )
+        make_tiles([folder / "alps.tif"], folder / TILES, TileOptions(), jobs=1)
     return folder
 
 
@@ -210,8 +224,15 @@ def test_links_lead_to_files():
 @pytest.mark.parametrize(
     "page",
     # the tutorials' code is that of the examples, which test_tutorials.py runs
-    [page for page in PAGES if fenced(page, "python") and page.parent.name != "tutorials"],
-    ids=name,
+    [
+        pytest.param(
+            page,
+            id=name(page),
+            marks=[pytest.mark.needs("rasterio")] if page.stem == "tile-a-country" else [],
+        )
+        for page in PAGES
+        if fenced(page, "python") and page.parent.name != "tutorials"
+    ],
 )
 def test_python_examples_run(page, user_folder, rflysim_ports):
     """The examples of one page run one after the other, as a reader would type them."""
