@@ -320,6 +320,8 @@ class _ScenarioReader:
         if "file" in mission:
             with self._naming("mission", "file"):
                 steps, home, notes = steps_of_file(self._beside(mission["file"]), terrain, place)
+            assisted = bool(mission.get("thrust_assist", False))
+            steps = [replace(step, thrust_assist=assisted) for step in steps]
             return steps, home if place is None else place, notes
         steps = [self._step(index, item) for index, item in enumerate(mission.get("items", ()))]
         return steps, (0.0, 0.0) if place is None else place, []
@@ -412,13 +414,21 @@ class _ScenarioReader:
         if needed is not None and needed not in item:
             self._fail(("mission", "items", index), f"a {mode} needs the key {needed}")
 
+        if mode != "waypoint" and "thrust_assist" in item:
+            self._fail(
+                ("mission", "items", index, "thrust_assist"),
+                f"a {mode} has none; expected at way-points only",
+            )
+
         place = item.get("position_m")
+        assisted = self._content["mission"].get("thrust_assist", False)
         return MissionStep(
             mode,
             None if place is None else (float(place[0]), float(place[1])),
             height=item.get("height_m"),
             speed=item.get("speed_mps"),
             rolling=item.get("rolling", False),
+            thrust_assist=bool(item.get("thrust_assist", assisted)),
         )
 
     def _event(self, index: int, event: dict[str, Any], params: VehicleParameters) -> Event:

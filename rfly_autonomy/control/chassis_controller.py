@@ -24,6 +24,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
 from rfly_autonomy.control.modes import DRIVEN, ContactFilter, contact_of
 from rfly_autonomy.control.path_following import PoseFollower
+from rfly_autonomy.control.setpoint import Assist
 from rfly_autonomy.control.speed_controller import (
     HOLD_SHARE,
     SpeedController,
@@ -251,6 +252,9 @@ class _DriveSetpoint(NamedTuple):
     acceleration: float = 0.0
     """Acceleration, m/s²; 0: as the vehicle can."""
 
+    assist: Assist | None = None
+    """What the rotors do meanwhile; None: nothing."""
+
 
 class ChassisController:
     """Controller of steering, motors and brakes under a given mode.
@@ -337,17 +341,22 @@ class ChassisController:
         steering: float = 0.0,
         time: float | None = None,
         acceleration: float = 0.0,
+        assist: Assist | None = None,
     ) -> None:
         """Drive at a speed with a steering angle.
 
         `speed`: m/s, negative backwards. `steering`: of the virtual wheel, rad, positive to the
         left. `acceleration`: largest change of the speed, m/s²; 0: as the vehicle can. `time`: of
-        the command, s; None: now. Raise CommandError for a number that is not finite.
+        the command, s; None: now. `assist`: what the rotors do. Raise CommandError for a number
+        that is not finite.
         """
         speed = _finite("speed", speed)
         steering = _finite("steering", steering)
         limit = abs(_finite("acceleration", acceleration))
-        self._set(_DriveSetpoint(_SteerBy.ANGLE, speed, steering, acceleration=limit), time)
+        self._set(
+            _DriveSetpoint(_SteerBy.ANGLE, speed, steering, acceleration=limit, assist=assist),
+            time,
+        )
 
     def set_twist(self, speed: float, yaw_rate: float, time: float | None = None) -> None:
         """Drive at a speed, m/s, and turn at a yaw rate, rad/s.
@@ -491,6 +500,11 @@ class ChassisController:
             share=self.traction.share,
             acceleration=self._ramp_rate,
         )
+
+        # with an axle in the air
+        if self._setpoint is not None and self._setpoint.assist is not None:
+            drive = self._setpoint.assist.torques(drive, self.params)
+            brake = self._setpoint.assist.torques(brake, self.params)
 
         # traction, and motors that steer
         self._wheel_torque = drive - math.copysign(1.0, speed) * brake

@@ -30,6 +30,7 @@ from rfly_autonomy.control.path_following import CLIMBING, SINKING
 from rfly_autonomy.control.position_controller import MAX_SPEED
 from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
 from rfly_autonomy.control.rotor_watch import RotorWatch
+from rfly_autonomy.control.setpoint import Assist
 from rfly_autonomy.estimation.clearance import Clearance
 from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
 from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
@@ -286,6 +287,15 @@ class FlightController:
         most = p.rotors * p.thrust_coefficient * p.max_rotor_speed**2
         self._set(TrajectorySetpoint(attitude=rotation, thrust=thrust * most), None)
 
+    def set_assist(self, assist: Assist | None, time: float | None = None) -> None:
+        """Help the wheels of a vehicle that drives; None: do it no more.
+
+        `time`: of the command, s; None: now. It holds for `command_timeout`.
+        """
+        present = self._setpoint
+        if assist is not None or (present is not None and present.assist is not None):
+            self._set(TrajectorySetpoint(assist=assist), time)
+
     def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
         """Take a setpoint, unless it is older than the last one or an attitude takes precedence."""
         stamp = self.time if time is None else float(time)
@@ -500,6 +510,10 @@ class FlightController:
     def _setpoint_now(self) -> TrajectorySetpoint | None:
         """Return the setpoint, its position moved on by its velocity."""
         setpoint = self._setpoint
+        if setpoint is not None and setpoint.assist is not None:
+            old = self.time - self._setpoint_time > self.command_timeout
+            unsound = self._imu_is_old or self._estimate_is_old or self.trust.level >= Trust.STOP
+            return None if old or unsound or self.failed_rotors else setpoint
         if setpoint is None or setpoint.position is None or not any(setpoint.velocity):
             return setpoint
 

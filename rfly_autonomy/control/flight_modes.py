@@ -16,6 +16,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeSetpoint
 from rfly_autonomy.control.modes import AFTER_BOUNCE, LANDING, TAKING_OFF, ModeLogic
 from rfly_autonomy.control.position_controller import MIN_VERTICAL, PositionController
+from rfly_autonomy.control.setpoint import Assist
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
@@ -106,6 +107,9 @@ class TrajectorySetpoint(NamedTuple):
 
     thrust: float = 0.0
     """Thrust with an attitude, N."""
+
+    assist: Assist | None = None
+    """What the rotors do while the vehicle drives; None: nothing."""
 
 
 class FlightModes:
@@ -210,6 +214,8 @@ class FlightModes:
         """
         if mode in (Mode.DISARMED, Mode.DRIVE):
             self._setpoint = None
+            if mode is Mode.DRIVE and setpoint is not None and setpoint.assist is not None:
+                self._assist(now, setpoint.assist.pitch, setpoint.assist.thrust)
         elif mode is Mode.TAKEOFF:
             self._take_off(now, dt)
         elif mode is Mode.ROLLING_TAKEOFF:
@@ -404,6 +410,17 @@ class FlightModes:
         self._setpoint = AttitudeSetpoint(
             self.thrust, acceleration, self.yaw, yaw_rate, self.attitude
         )
+
+    def _assist(self, now: EstimatedMotion, pitch: float, thrust: float) -> None:
+        """Turn the nose to a pitch, rad, with a thrust, as a share of the weight."""
+        yaw = _heading(now)
+        c = math.cos(yaw)
+        s = math.sin(yaw)
+        forward = np.array((c * math.cos(pitch), s * math.cos(pitch), math.sin(pitch)))
+        left = np.array((-s, c, 0.0))
+        self.attitude = np.column_stack([forward, left, np.cross(forward, left)])
+        self.thrust = thrust * self.params.mass * GRAVITY
+        self._hold_attitude()
 
     def _hold_attitude(self, moment_share: float = 1.0) -> None:
         """Hold the attitude with the present thrust."""

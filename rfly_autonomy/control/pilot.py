@@ -165,12 +165,16 @@ class Pilot:
     ) -> Controls:
         """Return the commands of a mode."""
         setpoint = self._setpoint
-        trajectory = TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw)
+        trajectory = TrajectorySetpoint(
+            setpoint.target, setpoint.velocity, setpoint.yaw, assist=setpoint.assist
+        )
         self.flight_modes.update(mode, now, clearance, trajectory, self.period)
 
         if mode is Mode.DRIVE:
-            return self._drive(now, wheel_speed)
-        if mode in DRIVEN and not self.logic.contact.wheels_down <= 0.5:
+            wheels = self._drive(now, wheel_speed)
+            if setpoint.assist is None:
+                return wheels
+        elif mode in DRIVEN and not self.logic.contact.wheels_down <= 0.5:
             wheels = self._drive(now, wheel_speed)
         else:
             brake_torque = brake_torque_in(
@@ -201,6 +205,9 @@ class Pilot:
         drive, brake = self.speed_controller.torques(
             setpoint.speed, speed, self.period, grade, share=self._traction.share
         )
+        if setpoint.assist is not None:
+            drive = setpoint.assist.torques(drive, self.params)
+            brake = setpoint.assist.torques(brake, self.params)
         limit = self.speed_controller.steering_limit(speed)
         steering = min(max(setpoint.steering, -limit), limit)
         self._wheel_torque = drive - math.copysign(1.0, speed) * brake

@@ -19,7 +19,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.flight_modes import ROLLING_CLIMB
 from rfly_autonomy.control.modes import TAKEOFF_SLOPE
 from rfly_autonomy.control.path_following import DrivePathFollower, FlightPathFollower
-from rfly_autonomy.control.setpoint import Setpoint
+from rfly_autonomy.control.setpoint import Assist, Setpoint
 from rfly_autonomy.control.speed_controller import HOLD_SPEED
 from rfly_autonomy.control.stuck import StuckLimits, StuckWatch
 from rfly_autonomy.estimation.estimate import Estimate
@@ -34,6 +34,7 @@ from rfly_autonomy.guidance.rolling import (
     run_length,
     stopping_distance,
 )
+from rfly_autonomy.guidance.thrust_assist import ThrustAssist
 from rfly_common.frames import rotation_matrix
 from rfly_missions.mission.legs import DriveLeg, FlyLeg, Leg
 from rfly_terrain.height_map.height_map import HeightMap
@@ -93,7 +94,8 @@ class MissionGuide:
     Heights of flights count from the ground of the take-off, as the estimate sees it: an estimate
     that is too high or too low by metres does not bring the flight nearer to the ground. Without a
     terrain the ground is level. A vehicle that is stuck on the ground backs off and goes round the
-    place, up to `detours` times; then it gives up, and stands until other legs are given.
+    place, up to `detours` times; then it gives up, and stands until other legs are given. With
+    `assists`, rotors help on legs that allow it.
     """
 
     def __init__(
@@ -104,9 +106,11 @@ class MissionGuide:
         trust_limits: TrustLimits | None = None,
         stuck_limits: StuckLimits | None = None,
         detours: int = MOST_DETOURS,
+        assists: bool = True,
     ) -> None:
         self.params = params
         self._most_detours = detours
+        self._assists = assists
         self._stuck = StuckWatch(stuck_limits)
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
@@ -171,6 +175,7 @@ class MissionGuide:
         """Reason why the mission does not go on, if it does not."""
 
         self._drive_path: DrivePathFollower | None = None
+        self._assist: ThrustAssist | None = None
         self._flight_path: FlightPathFollower | None = None
         self._rolling: RollingPlan | None = None
         """Tracks of the flown leg that is next or present; None before they are planned."""
@@ -260,7 +265,7 @@ class MissionGuide:
             self.problem = ""
             leg = self.legs[self.leg]
             if isinstance(leg, DriveLeg):
-                return self._drive(leg, now, mode, stands)
+                return self._drive(leg, now, mode, dt, stands)
             return self._fly(leg, now, mode, dt, stands)
         return Setpoint(now.time)
 
@@ -271,6 +276,7 @@ class MissionGuide:
             self._tried_detours = 0
         self.leg += 1
         self._drive_path = None
+        self._assist = None
         self._flight_path = None
         if isinstance(self.legs[self.leg - 1], FlyLeg):
             self._rolling = None
@@ -279,7 +285,7 @@ class MissionGuide:
         self._stuck.reset()
         self.done = self.leg == len(self.legs)
 
-    def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, stands: bool) -> Setpoint:
+    def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of a driven leg."""
         if mode is not Mode.DRIVE:  # legs that were changed in the air
             return Setpoint(now.time, Mode.LAND if mode in _CLIMBS_OR_FLIES else None)
@@ -299,16 +305,35 @@ class MissionGuide:
         if self.trust.level is Trust.SLOW:
             speed = min(max(speed, -CAREFUL_SPEED), CAREFUL_SPEED)
 
+        assist = None
+        if leg.thrust_assist and self._assists and not self.no_takeoff:
+            speed, assist = self._with_assist(now, speed, dt)
+
         rolls_on = self._rolling is not None and self._rolling.take_off is not None
-        if rolls_on and self._drive_path.on_last_segment:
+        if rolls_on and self._drive_path.on_last_segment and assist is None:
             self._next_leg()
-        elif self._drive_path.stopping and stands:
+        elif self._drive_path.stopping and stands and assist is None:
             away = self._drive_path.missed_by(place)
             self.log.append((now.time, f"stands {away:.2f} m from the last way-point"))
             self._next_leg()
         elif self._stuck.update(now.time, place, speed):
             self._go_round(leg, now)
-        return Setpoint(now.time, speed=speed, steering=steering)
+        return Setpoint(now.time, speed=speed, steering=steering, assist=assist)
+
+    def _with_assist(self, now: Estimate, speed: float, dt: float) -> tuple[float, Assist | None]:
+        """Return the speed, m/s, and what the rotors do of a vehicle that they may help.
+
+        While they do, it is not stuck.
+        """
+        if self._assist is None:
+            self._assist = ThrustAssist(self.params)
+        gait = self._assist.gait
+        speed, assist = self._assist.update(now, speed, dt)
+        if self._assist.gait is not gait:
+            self.log.append((now.time, f"thrust assist: {self._assist.gait.value}"))
+        if assist is not None:
+            self._stuck.reset()
+        return speed, assist
 
     def _go_round(self, leg: DriveLeg, now: Estimate) -> None:
         """Go on by a detour around the place at which the vehicle is stuck, or give up."""
@@ -334,6 +359,7 @@ class MissionGuide:
         self._tried_detours += 1
         self.log.append((now.time, f"goes back and round the place: {text}"))
         self._away, around = self._detours.next(place)
+        around = dataclasses.replace(around, thrust_assist=leg.thrust_assist)
         self.legs = (*self.legs[: self.leg], self._away, around, *self.legs[self.leg + 1 :])
         self._drive_path = None
         self._rolling = None

@@ -90,7 +90,12 @@ class GuidanceNode(Node):
             params = VehicleParameters.load(settings.vehicle or "scale")
         limits = declare_parameters(self, TrustParameters).limits
         stuck = declare_parameters(self, StuckParameters).limits
-        self._guide = MissionGuide((), params, terrain, limits, stuck, settings.stuck_detours)
+        self._guide = MissionGuide(
+            (), params, terrain, limits, stuck, settings.stuck_detours, assists=False
+        )
+
+        if any(isinstance(leg, DriveLeg) and leg.thrust_assist for leg in self._mission):
+            self.get_logger().warning("thrust_assist has an effect in rfly sim run only")
 
         self._active = False
         self._doing = ""

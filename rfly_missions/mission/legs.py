@@ -68,6 +68,9 @@ class MissionStep:
     rolling: bool = False
     """True if a take-off or landing is on rolling wheels."""
 
+    thrust_assist: bool = False
+    """Whether the rotors may help on a way there that is driven."""
+
 
 @dataclass(frozen=True)
 class DriveLeg:
@@ -81,6 +84,9 @@ class DriveLeg:
 
     backward: bool = False
     """True if the vehicle drives backwards."""
+
+    thrust_assist: bool = False
+    """True if the rotors may help where the wheels get no further."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,9 @@ class _LegBuilder:
         self._driven: list[tuple[Place, float]] = []
         """Way-points of the present drive, with their speeds."""
 
+        self._assisted = False
+        """Whether the rotors may help on the present drive."""
+
         self._flown: list[tuple[Point, float]] = []
         """Points of the present flight, with their speeds."""
 
@@ -176,6 +185,9 @@ class _LegBuilder:
                 index, "height_m: this way-point is driven to; expected a take-off before it"
             )
         else:
+            if step.thrust_assist is not self._assisted:
+                self._end_drive()
+                self._assisted = step.thrust_assist
             self._roll_speed = step.speed or self._drive_speed
             self._driven.append((place, self._roll_speed))
         self._here = place
@@ -214,7 +226,7 @@ class _LegBuilder:
         """Append the leg of the present drive."""
         if self._driven:
             points, speeds = zip(*self._driven, strict=True)
-            self._legs.append(DriveLeg(points, speeds))
+            self._legs.append(DriveLeg(points, speeds, thrust_assist=self._assisted))
             self._driven.clear()
 
     def _end_flight(self, lands: bool, rolling: bool = False) -> None:

@@ -76,6 +76,7 @@ def test_from_take_off_to_the_drive_behind_the_landing():
         None,
         (0.0, 0.0, 0.0),
         None,
+        None,
     )
 
     # flight
