@@ -73,8 +73,11 @@ LEAST_ROLLING = 1.2
 KEPT_SHARE = 0.5
 """Share of the speed at its begin below which a rolling take-off ends on the ground."""
 
-MOST_ASIDE = 0.15
-"""Largest speed across the wheels at its begin, as a share of that forward."""
+MOST_ASIDE = {Mode.ROLLING_TAKEOFF: 0.15, Mode.ROLLING_LAND: 0.3}
+"""Largest speed across the wheels at the begin, as a share of that forward.
+
+It decays during a glide.
+"""
 
 TAKEOFF_SLOPE = math.radians(10.0)
 """Slope of the ground below which a take-off may begin, rad."""
@@ -310,10 +313,10 @@ class ModeLogic:
 
         if wanted is Mode.TAKEOFF and now.speed >= TAKEOFF_SPEED:
             return f"its speed is {now.speed:.2f} m/s, expected below {TAKEOFF_SPEED:g} m/s"
-        if wanted in (Mode.ROLLING_TAKEOFF, Mode.ROLLING_LAND):
+        if wanted in MOST_ASIDE:
             if now.forward < LEAST_ROLLING:
                 return f"it rolls at {now.forward:.2f} m/s, expected {LEAST_ROLLING:g} m/s or more"
-            if abs(now.aside) > MOST_ASIDE * now.forward:
+            if abs(now.aside) > MOST_ASIDE[wanted] * now.forward:
                 return f"it moves aside at {abs(now.aside):.2f} m/s, its wheels roll forward"
         if wanted in TAKING_OFF and now.slope >= TAKEOFF_SLOPE:
             slope = math.degrees(now.slope)

@@ -29,6 +29,7 @@ from rfly_autonomy.guidance.energy_reserve import charge_of_flight
 from rfly_autonomy.guidance.rolling import (
     FAST_ENOUGH,
     LATE,
+    WAITING,
     RollingPlan,
     rolling_plan,
     run_length,
@@ -519,7 +520,7 @@ class MissionGuide:
         if track is None or not self._flight_path.at_end:
             return None
         self._lands = True
-        if track.along(now.position) > 0.0:
+        if track.along(now.position) > track.speed * WAITING - self._rolling.glide:
             self._give_up_rolling_down(now, "it did not get on course and to speed")
             return None
         on_course = track.is_on_course(rotation_matrix(now.orientation))

@@ -39,7 +39,13 @@ FAST_ENOUGH = 0.9
 LIFT_OFF_TIME = ROLLING_RAMP_TIME + 0.7
 """Time from the rise of the thrust to the lift-off, s."""
 
-LATE = 1.5
+EARLY = 1.0
+"""Time by which a touch-down may come early, s."""
+
+WAITING = 1.0
+"""Time by which a glide may begin late, s: the vehicle has to come on course first."""
+
+LATE = 2.5
 """Time by which a touch-down may come late, s: the ground carries, or the height is wrong."""
 
 MOST_SLOPE = math.radians(5.0)
@@ -339,7 +345,7 @@ def _landing_problem(
         if aside < room < needed:
             return f"its track of {room:.1f} m is too short, expected {needed:.1f} m"
 
-    early = -track.speed * LATE
+    early = -track.speed * EARLY
     return track_problem(track, early, needed, params, terrain) or slant_problem(
         track, 0.0, -glide, _height(terrain, leg.points[-1]), terrain
     )

@@ -92,11 +92,11 @@ def test_ways_and_tracks_that_are_too_short():
         "no rolling landing: its way of 7.9 m is too short, expected 8.0 m",
     )
 
-    # 1.5 s late at 3 m/s, and 3²/1.6 m + 2 m to stop: 12.1 m
-    assert plan(onward=(WAY + 12.2, 0.0)).notes == ()
+    # 2.5 s late at 3 m/s, and 3²/1.6 m + 2 m to stop: 15.1 m
+    assert plan(onward=(WAY + 15.2, 0.0)).notes == ()
     assert plan(onward=(WAY + 5.0, 30.0)).notes == ()
-    assert plan(onward=(WAY + 12.0, 1.0)).notes == (
-        "no rolling landing: its track of 12.0 m is too short, expected 12.1 m",
+    assert plan(onward=(WAY + 15.0, 1.0)).notes == (
+        "no rolling landing: its track of 15.0 m is too short, expected 15.1 m",
     )
     assert plan(terrain=ground(lambda x: 0.0), leg=_moved(HOP, 40.0)).notes == (
         "no rolling landing: the track leads off the map",
