@@ -66,9 +66,12 @@ class RotorTorqueLaw:
     def torques(self, time: float, wanted: Floats, dt: float) -> Floats:
         """Return the torques, (rotors,), N m, that hold from a time, s, for dt seconds.
 
-        `wanted`: speeds, (rotors,), rad/s. The last torques have held for dt seconds, too.
+        `wanted`: speeds, (rotors,), rad/s. The last torques have held for dt seconds, too; at the
+        same time again they stay.
         """
         p = self._params
+        if dt <= 0.0:
+            return self._torque
         self._observe(time, dt)
 
         # speeds approach the wanted ones with the lag; the air resists the speed in between

@@ -19,7 +19,7 @@ TICK = 0.004
 
 
 class Rotors:
-    """Six rotors of `scale`, I_r dϖ/dt = τ - k c_Q ϖ², in steps of 0.1 ms; c_Q of scale.yaml."""
+    """Six rotors of `scale`, I_r dϖ/dt = τ - k c_Q ϖ², in steps of 0.5 ms; c_Q of scale.yaml."""
 
     def __init__(self, speed, resistance):
         self.speed = np.full(6, speed)
@@ -28,9 +28,9 @@ class Rotors:
         self.coefficient = resistance * thrust * inflow / (0.65 * (thrust / 0.00075) ** 1.5)
 
     def turn(self, torque):
-        for _ in range(40):
+        for _ in range(8):
             rate = (torque - self.coefficient * self.speed**2) / 0.003
-            self.speed = np.maximum(self.speed + 1e-4 * rate, 0.0)
+            self.speed = np.maximum(self.speed + 5e-4 * rate, 0.0)
 
 
 def follow(law, rotors, wanted, ticks, reading=None):
@@ -66,6 +66,7 @@ def test_torques_keep_their_limits():
     law = RotorTorqueLaw(SCALE)
     law.measure(0.0, np.zeros(6))
     assert law.torques(0.0, np.full(6, 350.0), TICK).tolist() == [6.0] * 6
+    assert law.torques(0.0, np.zeros(6), 0.0).tolist() == [6.0] * 6  # the same time again
     law.reset()
     assert law.torques(0.0, np.zeros(6), TICK).tolist() == [0.0] * 6
 

@@ -144,7 +144,8 @@ class Plant:
         rotors = self.rotors[-1]
         wheels = self.wheels[-1]
         time = self.sim.time
-        self.sim.command_rotors(RotorCommand(time, np.array(rotors.value)))
+        torques = rotors.mode == rotors.TORQUE
+        self.sim.command_rotors(RotorCommand(time, np.array(rotors.value), torques))
         self.sim.command_wheels(
             WheelCommand(
                 time,
@@ -207,9 +208,10 @@ class Plant:
         return self.peer.spin_until(lambda: (s := self.status(task)) and part in s[1] and s)
 
 
-def started(lock_step, vehicle, domain, **of_chassis):
+def started(lock_step, vehicle, domain, rotor_command="speed", **of_chassis):
     arguments = {"lock_step": str(lock_step).lower()}
-    more = {"flight_control_node": {}, "chassis_control_node": of_chassis}
+    of_flight = {"rotor_command": rotor_command}
+    more = {"flight_control_node": of_flight, "chassis_control_node": of_chassis}
     return [
         NodeProcess(name, domain, arguments | given, "-r", f"__ns:=/{vehicle}")
         for name, given in more.items()
@@ -409,9 +411,9 @@ def test_brakes_when_nobody_tells_the_mode(free):
 def test_lock_step_from_a_stand_into_the_air(domain_id):
     """Each tick has one answer of each node, after the estimate has arrived.
 
-    A repeated tick gets the same answer.
+    A repeated tick gets the same answer. The rotors are commanded by torque.
     """
-    flight, chassis = started(True, "bee", domain_id)
+    flight, chassis = started(True, "bee", domain_id, "torque")
     peer = Peer(domain_id)
     with flight, chassis:
         plant = Plant(peer, "bee", True)
@@ -439,6 +441,7 @@ def test_lock_step_from_a_stand_into_the_air(domain_id):
             if plant.mode == "FLIGHT":
                 break
         assert plant.mode == "FLIGHT"
+        assert {message.mode for message in plant.rotors} == {plant.rotors[-1].TORQUE}
         assert 2.0 < plant.sim.time - begin < 3.5
         assert float(plant.sim.outputs.clearance) > 0.45
         expected = round((plant.sim.time - begin) / 0.004)

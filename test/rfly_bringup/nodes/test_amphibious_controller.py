@@ -101,3 +101,17 @@ def test_ros2_control_takes_the_place_of_the_mission(rviz, publisher, gimbal):
 def test_ros2_control_has_no_other_controller_beside_it(other):
     with pytest.raises(ValueError, match=r"ros2_control: .* commands the vehicle too"):
         amphibious_nodes({"ros2_control": "true", **other})
+
+
+def test_the_rotors_are_commanded_as_the_scenario_says(tmp_path):
+    scenario = tmp_path / "pull.yaml"
+    scenario.write_text(
+        "version: 1\nvehicle: scale\nrotor_command: torque\n"
+        "mission: {items: [{mode: takeoff, height_m: 2}, {mode: land}]}\nend: {time_s: 20}\n",
+        encoding="utf-8",
+    )
+    for name, quantity in ((str(scenario), "torque"), ("hop", "speed")):
+        (flight,) = (
+            node for node in of_vehicles(scenario=name) if node.executable == "flight_control_node"
+        )
+        assert flight.parameters["rotor_command"] == quantity
