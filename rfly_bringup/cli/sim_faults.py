@@ -46,13 +46,15 @@ def faults(
     ] = None,
     page: Annotated[
         options.MaybeText,
-        options.file_option("Markdown page of the table, with all cases judged"),
+        options.file_option(
+            "Markdown page of the table, with all cases judged; made anew each time"
+        ),
     ] = None,
     jobs: Annotated[
         options.MaybeInt, options.optional("parallel runs (default: one per core)", min=1)
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="replace the page, and begin the table anew")
+        bool, typer.Option("--overwrite", help="begin the table anew, and replace any page")
     ] = False,
 ) -> None:
     """Fly and drive with one part at fault, by part, kind and mode; print what misses its goal.
@@ -73,11 +75,12 @@ def faults(
         missing_runs,
         run_matrix,
     )
-    from rfly_lab.runs.fault_page import matrix_page
+    from rfly_lab.runs.fault_page import is_matrix_page, matrix_page
 
     # check the arguments before the long work
     cases = chosen_cases(part or (), kind or (), mode or ())
-    options.check_new_file("--page", page, overwrite)
+    if page is not None and not is_matrix_page(Path(page)):
+        options.check_new_file("--page", page, overwrite)
     if out is not None and overwrite:
         Path(out).unlink(missing_ok=True)
 

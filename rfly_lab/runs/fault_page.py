@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from rfly_lab.runs.fault_matrix import (
@@ -72,6 +73,15 @@ def matrix_page(results: Sequence[CaseResult], command: str, version: str) -> st
         f"{missed} cases miss a goal.\n\n"
     )
     return _INTRODUCTION + made + "\n".join(_table(cases)) + "\n"
+
+
+def is_matrix_page(path: Path) -> bool:
+    """Return whether a file is a page of a fault matrix, by its title."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.readline().strip() == _INTRODUCTION.partition("\n")[0]
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def by_case(results: Sequence[CaseResult]) -> dict[tuple[str, str, str], list[CaseResult]]:
