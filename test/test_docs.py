@@ -54,6 +54,7 @@ ONLY_PARSED = {
         for word in ("start", "hold", "resume", "return", "status")
     },
     "sim fault": "needs a running amphibious_sim_node",
+    "sim faults": "works for an hour: test_fault_matrix.py",
     "sim fit": "a minute's log: test_sim_fit.py",
     "sim replay": "needs a recording: test_sim_replay.py",
     "terrain tile": "needs a country's data: test_make_tiles.py",
