@@ -714,7 +714,7 @@ def test_a_closed_pipe_is_no_crash(work_folder):
 
 
 @pytest.mark.needs("rasterio", "pyproj")
-def test_tiles_of_a_map(rfly):
+def test_tiles_of_a_map(rfly, monkeypatch):
     """A map that was exported becomes tiles; a second run refuses to write over them."""
     assert rfly("export", "E", "--out", "E.tif", "--geo-origin", "46", "8", "0")[0] == 0
     code, out, _ = rfly("tile", "E.tif", "--out", "tiles", "--side", "32", "--jobs", "1")
@@ -728,6 +728,15 @@ def test_tiles_of_a_map(rfly):
     code, out, _ = rfly("info", "tiles", "--json")
     assert json.loads(out)["rows"] == 3
     assert json.loads(out)["bounds_enu_m"] == [-2.0, 2.0, -3.0, 3.0]
+    costs = [
+        json.loads(rfly("traversable", name, "--max-slope", "60", "--json")[1])
+        for name in ("tiles", "E")
+    ]
+    for share in ("share_free", "share_forbidden", "share_unknown"):
+        assert costs[0][share] == costs[1][share]
+    monkeypatch.setattr("rfly_bringup.cli.options.MAX_CELLS", 11)
+    code, _, err = rfly("plot", "tiles", "--out", "none.png")
+    assert (code, "has 12 samples, expected at most 11 here" in err) == (2, True), err
     code, _, err = rfly("tile", "E.tif", "--out", "tiles", "--side", "32")
     assert code == 2
     assert "--overwrite" in err
