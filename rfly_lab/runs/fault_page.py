@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rfly_common.files import open_regular
 from rfly_lab.runs.fault_matrix import (
     MOST_ABOVE,
     MOST_ACROSS,
@@ -20,6 +21,9 @@ from rfly_lab.runs.fault_matrix import (
     CaseResult,
     Outcome,
 )
+
+MAX_TITLE_BYTES = 100
+"""Bytes of a file in which the title of a page stands."""
 
 _INTRODUCTION = f"""# Fault matrix
 
@@ -78,10 +82,11 @@ def matrix_page(results: Sequence[CaseResult], command: str, version: str) -> st
 def is_matrix_page(path: Path) -> bool:
     """Return whether a file is a page of a fault matrix, by its title."""
     try:
-        with path.open(encoding="utf-8") as file:
-            return file.readline().strip() == _INTRODUCTION.partition("\n")[0]
-    except (OSError, UnicodeDecodeError):
+        with open_regular(path) as file:
+            first_line = file.readline(MAX_TITLE_BYTES)
+    except OSError:
         return False
+    return first_line.decode(errors="replace").strip() == _INTRODUCTION.partition("\n")[0]
 
 
 def by_case(results: Sequence[CaseResult]) -> dict[tuple[str, str, str], list[CaseResult]]:

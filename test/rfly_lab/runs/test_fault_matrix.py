@@ -23,7 +23,7 @@ from rfly_lab.runs.fault_matrix import (
     missing_runs,
     read_matrix,
 )
-from rfly_lab.runs.fault_page import matrix_page, verdicts_of
+from rfly_lab.runs.fault_page import is_matrix_page, matrix_page, verdicts_of
 
 GOOD = CaseResult(
     part="gps",
@@ -92,6 +92,14 @@ def test_another_file_is_no_matrix(tmp_path, text):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match="no table of rfly sim faults"):
         MatrixTable(path)
+
+
+def test_devices_are_read_neither_as_table_nor_as_page(tmp_path):
+    table = tmp_path / "zero.csv"
+    table.symlink_to("/dev/zero")
+    with pytest.raises(OSError, match="expected a regular file"):
+        MatrixTable(table)
+    assert not is_matrix_page(table)
 
 
 @pytest.mark.parametrize(
