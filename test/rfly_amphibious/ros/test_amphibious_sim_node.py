@@ -86,8 +86,9 @@ class Seat:
             nonlocal answered
             if len(self.imu) > answered:
                 answered = len(self.imu)
-                self.commanded_at = time.monotonic()
-                self.command(self.imu[-1].header, **command)
+                header = self.imu[-1].header
+                self.commanded_at = header.stamp.sec + 1e-9 * header.stamp.nanosec
+                self.command(header, **command)
             return ready()
 
         self.until(answer)
@@ -288,8 +289,8 @@ def test_fail_safe_after_silence_and_its_end_by_fresh_commands_and_arm(seat) -> 
     seat.answer_until(seat.later(0.4), torque=3.0)
     assert not seat.failsafe[-1].data
     seat.until(lambda: seat.failsafe[-1].data)  # nobody commands any more
-    # of simulation time, and the patience
-    assert time.monotonic() - seat.commanded_at > 0.2 + 0.5 - 0.1
+    # of simulation time since the stamp of the last command, and the patience
+    assert time.time() - seat.commanded_at > 0.2 + 0.5 - 0.1
     assert int(seat.until(lambda: seat.said()[2].get("waits_for_commands"))) > 0
     _, text, _ = seat.until(lambda: seat.said()[0] == 2 and seat.said())
     assert "commands are too old (rotors: " in text
