@@ -18,7 +18,6 @@ from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import read_regular
 from rfly_common.untrusted_files.allowed_folders import is_below
 from rfly_terrain.map_files.png_header import MAX_PNG_BYTES
-from rfly_terrain.map_files.png_txt import grey_pixels
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -108,6 +107,8 @@ def friction_layer(name: str, folder: str) -> NDArray[np.float32]:
 
     Rows and columns are those of the map's own png. Raise ConfigError with the file and its fault.
     """
+    from rfly_terrain.map_files.png_txt import grey_pixels
+
     path = os.path.realpath(os.path.join(folder, name))
     if not folder or not is_below(path, folder):
         raise ConfigError(f"{name!r}: expected a file in the folder of the world's file")
