@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 SHORT_LIVED = {
     "rfly_common/startup.py",  # ends the process
     "rfly_common/ros/run_loop.py",  # one piece of work, whose error its caller gets
-    "rfly_lab/runs/sweep.py",  # waits for the end of the parent
+    "rfly_common/threads/processes.py",  # waits for the end of the parent
     "rfly_bringup/doctor/ros/graph_watch.py",  # one question to a window
     "rfly_bringup/runner/supervisor.py",  # the lines of a child, until it ends
     "rfly_bringup/demo/demo.py",  # imports
@@ -69,9 +69,10 @@ def test_an_error_is_described_in_one_short_line_once_in_ten_seconds(monkeypatch
 def test_threads_that_live_long_are_loop_threads():
     found = set()
     for file in ROOT.glob("rfly_*/**/*.py"):
-        calls = [
+        text = file.read_text(encoding="utf-8")
+        calls = "threading.Thread" in text and [
             node
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+            for node in ast.walk(ast.parse(text))
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "threading.Thread"
         ]
         if calls:
