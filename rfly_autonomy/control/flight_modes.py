@@ -14,7 +14,12 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeSetpoint
-from rfly_autonomy.control.modes import AFTER_BOUNCE, LANDING, TAKING_OFF, ModeLogic
+from rfly_autonomy.control.modes import (
+    AFTER_BOUNCE,
+    LANDING,
+    TAKING_OFF,
+    ModeLogic,
+)
 from rfly_autonomy.control.position_controller import MIN_VERTICAL, PositionController
 from rfly_autonomy.control.setpoint import Assist
 from rfly_autonomy.estimation.estimate import EstimatedMotion
@@ -149,6 +154,9 @@ class FlightModes:
         self.failed_rotors: frozenset[int] = frozenset()
         """Rotors that no longer turn, from 0."""
 
+        self._entered = Mode.DISARMED
+        """Mode that began last."""
+
         self._rolls_at = (0.0, 0.0)
         """Level velocity of a vehicle that rolls, world axes, m/s."""
 
@@ -163,12 +171,14 @@ class FlightModes:
     def enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode: hold position, heading and attitude.
 
-        The position is the present one; for a descent, it is that where the vehicle comes to rest,
-        because it would touch down on its way back otherwise.
+        The position is the present one. For an abort, and for a landing that ends a take-off or a
+        rolling landing, it is that where the vehicle comes to rest: low above the ground, it would
+        touch down on its way back. A landing after a flight has a place of its own.
         """
         self.position = np.array(now.position)
-        if mode in (Mode.LAND, Mode.ABORT):
+        if mode is Mode.ABORT or (mode is Mode.LAND and self._entered is not Mode.FLIGHT):
             self.position[:2] += self._way_to_rest(now.velocity[:2])
+        self._entered = mode
         self.yaw = _heading(now)
         self.attitude = now.rotation
         self.press = 0.0
