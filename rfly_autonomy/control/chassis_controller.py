@@ -79,7 +79,10 @@ CUT_TIME = 0.01
 """Time to which LEFT and BACK refer, s."""
 
 SLOW_BRAKING = 3.0
-"""Speed below which a torque against a wheel's spin is not cut, m/s: it slips only for a moment."""
+"""Speed below which braking wheels keep their torque, m/s: they slip only for a moment.
+
+A wheel that a torque spins faster than the ground passes does not brake: the vehicle slides back.
+"""
 
 LEAST_SHARE = 0.05
 """Smallest share of the torque that a wheel keeps."""
@@ -129,7 +132,8 @@ class TractionControl:
         # cut the torque, or give it back
         slips = self.slip * np.sign(torque) > SLIPS * self.peak
         if abs(velocity[0]) < SLOW_BRAKING:
-            slips &= torque * rolling >= 0.0
+            spins = (torque * rolling > 0.0) & (np.abs(rolling) > np.abs(ground))
+            slips &= spins | (torque * velocity[0] >= 0.0)
         steps = dt / CUT_TIME
         self.share = np.clip(
             np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0

