@@ -8,7 +8,6 @@ The truth pilot and the nodes that only see sensors use the same guide.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -16,26 +15,19 @@ import numpy as np
 
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.flight_modes import ROLLING_CLIMB
 from rfly_autonomy.control.modes import TAKEOFF_SLOPE
 from rfly_autonomy.control.path_following import DrivePathFollower, FlightPathFollower
-from rfly_autonomy.control.setpoint import Assist, Setpoint
+from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.control.speed_controller import HOLD_SPEED
-from rfly_autonomy.control.stuck import StuckLimits, StuckWatch
+from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
-from rfly_autonomy.guidance.detour import MOST_DETOURS, Detours
+from rfly_autonomy.guidance.assist_guide import AssistGuide
+from rfly_autonomy.guidance.detour import MOST_DETOURS
+from rfly_autonomy.guidance.detour_guide import DetourGuide
 from rfly_autonomy.guidance.energy_reserve import charge_of_flight
-from rfly_autonomy.guidance.rolling import (
-    FAST_ENOUGH,
-    LATE,
-    WAITING,
-    RollingPlan,
-    rolling_plan,
-    run_length,
-    stopping_distance,
-)
-from rfly_autonomy.guidance.thrust_assist import ThrustAssist
+from rfly_autonomy.guidance.rolling_guide import RollingGuide
+from rfly_autonomy.guidance.route import Route, RoutePart
 from rfly_common.frames import rotation_matrix
 from rfly_missions.mission.legs import DriveLeg, FlyLeg, Leg
 from rfly_terrain.height_map.height_map import HeightMap
@@ -69,9 +61,6 @@ GIVE_UP_TIME = 10.0
 
 _CLIMBS_OR_FLIES = (Mode.TAKEOFF, Mode.FLIGHT, Mode.ROLLING_TAKEOFF)
 """Modes of a flight that does not land yet."""
-
-_LOW = 0.15
-"""Height below which a rolling take-off has not lifted off, m."""
 
 _TRUST_TEXTS = {
     Trust.GOOD: "it goes on as usual",
@@ -110,15 +99,16 @@ class MissionGuide:
         assists: bool = True,
     ) -> None:
         self.params = params
-        self._most_detours = detours
+        self.route = Route(params, terrain)
+        """Legs, map and log, which the parts share."""
+
+        self._rolling = RollingGuide(self.route)
+        self._assist = AssistGuide(self.route)
+        self._detour = DetourGuide(self.route, stuck_limits, detours)
+        self._parts: tuple[RoutePart, ...] = (self._rolling, self._assist, self._detour)
         self._assists = assists
-        self._stuck = StuckWatch(stuck_limits)
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
-
-        self.terrain = terrain
-        self.log: list[tuple[float, str]] = []
-        """Events with their times, s."""
 
         self.no_takeoff = ""
         """Reason not to take off, if there is one."""
@@ -146,6 +136,11 @@ class MissionGuide:
 
         self.follow(legs)
 
+    @property
+    def log(self) -> list[tuple[float, str]]:
+        """Events with their times, s."""
+        return self.route.log
+
     def watch_battery(self, charge: float) -> None:
         """Take note of the battery's charge, 0 … 1; NaN: unknown, the last one counts on.
 
@@ -157,7 +152,7 @@ class MissionGuide:
             return
         self._charge = charge
         if charge <= charge_of_flight(self.params, 0.0, self._height) and not self._come_down:
-            self.log.append((self._time, f"lands where it is: {self._battery}"))
+            self.route.note(self._time, f"lands where it is: {self._battery}")
             self._come_down = self._battery
             self.no_takeoff = self.no_takeoff or self._battery
 
@@ -167,29 +162,20 @@ class MissionGuide:
 
     def follow(self, legs: Sequence[Leg]) -> None:
         """Carry out these legs from now on, from wherever the vehicle is."""
-        self.legs = tuple(legs)
-        self.leg = 0
-        """Index of the present leg."""
-
-        self.done = not self.legs
+        self.route.legs = tuple(legs)
+        self.route.index = 0
+        self.done = not legs
         self.problem = ""
         """Reason why the mission does not go on, if it does not."""
 
         self._drive_path: DrivePathFollower | None = None
-        self._assist: ThrustAssist | None = None
         self._flight_path: FlightPathFollower | None = None
-        self._rolling: RollingPlan | None = None
-        """Tracks of the flown leg that is next or present; None before they are planned."""
+        for part in self._parts:
+            part.begin()
 
         self._lands = False
         self._aborted = False
         self._returns = ""
-        self._stuck.reset()
-        self._detours: Detours | None = None
-        self._tried_detours = 0
-        self._away: DriveLeg | None = None
-        """Leg on which the vehicle backs off from where it was stuck, if there was one."""
-
         self._time = math.nan
         self._slow_since = math.inf
         self._hovers_since = math.inf
@@ -239,7 +225,7 @@ class MissionGuide:
         level = self.trust.update(now)
         if level is not before:
             what = _TRUST_TEXTS[level]
-            self.log.append((now.time, f"the estimate is {self.trust.text}: {what}"))
+            self.route.note(now.time, f"the estimate is {self.trust.text}: {what}")
 
         if level < Trust.STOP:
             self._stopped_at = math.nan
@@ -248,9 +234,9 @@ class MissionGuide:
 
     def _setpoint(self, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of the present leg."""
-        if mode in (Mode.ROLLING_TAKEOFF, Mode.ROLLING_LAND) and self._rolling is None:
+        if mode in (Mode.ROLLING_TAKEOFF, Mode.ROLLING_LAND) and not self._rolling.is_planned:
             return Setpoint(now.time, Mode.LAND)  # told to do something else meanwhile
-        if self.leg == len(self.legs):
+        if self.route.at_end:
             return Setpoint(now.time)
         if mode is Mode.ABORT:
             self._aborted = True
@@ -264,7 +250,7 @@ class MissionGuide:
                 self.problem = f"the estimate is {self.trust.text}"
         else:
             self.problem = ""
-            leg = self.legs[self.leg]
+            leg = self.route.leg
             if isinstance(leg, DriveLeg):
                 return self._drive(leg, now, mode, dt, stands)
             return self._fly(leg, now, mode, dt, stands)
@@ -272,27 +258,22 @@ class MissionGuide:
 
     def _next_leg(self) -> None:
         """Go on to the next leg."""
-        if self.legs[self.leg] is not self._away:
-            self._detours = None
-            self._tried_detours = 0
-        self.leg += 1
+        for part in self._parts:
+            part.leave(self.route.leg)
+        self.route.index += 1
         self._drive_path = None
-        self._assist = None
         self._flight_path = None
-        if isinstance(self.legs[self.leg - 1], FlyLeg):
-            self._rolling = None
         self._lands = False
         self._hovers_since = math.inf
-        self._stuck.reset()
-        self.done = self.leg == len(self.legs)
+        self.done = self.route.at_end
 
     def _drive(self, leg: DriveLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of a driven leg."""
         if mode is not Mode.DRIVE:  # legs that were changed in the air
             return Setpoint(now.time, Mode.LAND if mode in _CLIMBS_OR_FLIES else None)
 
-        if self._stuck.text:
-            self.problem = self._stuck.text
+        if self._detour.problem:
+            self.problem = self._detour.problem
             return Setpoint(now.time)
 
         rotation = rotation_matrix(now.orientation)
@@ -308,63 +289,37 @@ class MissionGuide:
 
         assist = None
         if leg.thrust_assist and self._assists and not self.no_takeoff:
-            speed, assist = self._with_assist(now, speed, dt)
+            speed, assist = self._assist.step(now, speed, dt)
+            if assist is not None:
+                self._detour.wait()
 
-        rolls_on = self._rolling is not None and self._rolling.take_off is not None
-        if rolls_on and self._drive_path.on_last_segment and assist is None:
+        if self._rolling.takes_off and self._drive_path.on_last_segment and assist is None:
             self._next_leg()
         elif self._drive_path.stopping and stands and assist is None:
             away = self._drive_path.missed_by(place)
-            self.log.append((now.time, f"stands {away:.2f} m from the last way-point"))
+            self.route.note(now.time, f"stands {away:.2f} m from the last way-point")
             self._next_leg()
-        elif self._stuck.update(now.time, place, speed):
-            self._go_round(leg, now)
+        else:
+            instead = self._detour.update(leg, now, speed, self._drive_path)
+            if instead:
+                self._go_round(instead)
+            elif instead is not None:
+                self._next_leg()
         return Setpoint(now.time, speed=speed, steering=steering, assist=assist)
 
-    def _with_assist(self, now: Estimate, speed: float, dt: float) -> tuple[float, Assist | None]:
-        """Return the speed, m/s, and what the rotors do of a vehicle that they may help.
-
-        While they do, it is not stuck.
-        """
-        if self._assist is None:
-            self._assist = ThrustAssist(self.params)
-        gait = self._assist.gait
-        speed, assist = self._assist.update(now, speed, dt)
-        if self._assist.gait is not gait:
-            self.log.append((now.time, f"thrust assist: {self._assist.gait.value}"))
-        if assist is not None:
-            self._stuck.reset()
-        return speed, assist
-
-    def _go_round(self, leg: DriveLeg, now: Estimate) -> None:
-        """Go on by a detour around the place at which the vehicle is stuck, or give up."""
-        assert self._drive_path is not None
-        place = now.position[:2]
-        text = self._stuck.text
-        if leg is self._away:
-            self.log.append((now.time, f"does not get away from the place: {text}"))
-            self._next_leg()
-            return
-
-        points, speeds = self._drive_path.rest()
-        if self._detours is None and points:
-            self._detours = Detours(place, points, speeds, leg.backward, self.params, self.terrain)
-        if (
-            self._detours is None
-            or not self._detours.left
-            or self._tried_detours >= self._most_detours
-        ):
-            self.log.append((now.time, f"gives up: {text}"))
-            return
-
-        self._tried_detours += 1
-        self.log.append((now.time, f"goes back and round the place: {text}"))
-        self._away, around = self._detours.next(place)
-        around = dataclasses.replace(around, thrust_assist=leg.thrust_assist)
-        self.legs = (*self.legs[: self.leg], self._away, around, *self.legs[self.leg + 1 :])
+    def _go_round(self, legs: Sequence[DriveLeg]) -> None:
+        """Put legs in the place of the present one."""
+        self.route.replace(legs)
         self._drive_path = None
-        self._rolling = None
-        self._stuck.reset()
+        self._rolling.begin()
+
+    def _drive_path_of(self, leg: DriveLeg, now: Estimate) -> DrivePathFollower:
+        """Return the follower of a driven leg, with the run-up of a rolling take-off after it."""
+        points = leg.points
+        speeds = leg.speeds
+        if not leg.backward and not self.no_takeoff:
+            points, speeds = self._rolling.extended(points, speeds, now)
+        return DrivePathFollower(now.position[:2], points, speeds, self.params, leg.backward)
 
     def _fly(self, leg: FlyLeg, now: Estimate, mode: Mode, dt: float, stands: bool) -> Setpoint:
         """Return the setpoint of a flown leg in any mode."""
@@ -373,9 +328,9 @@ class MissionGuide:
         if mode is Mode.FLIGHT:
             return self._fly_on(leg, now, dt)
         if mode is Mode.ROLLING_TAKEOFF:
-            return self._roll_off(now)
+            return self._rolling.roll_off(now, self._height)
         if mode in (Mode.ROLLING_LAND, Mode.ROLL_OUT):
-            return self._roll_down(now, mode)
+            return self._rolling.roll_down(now, mode, self._flight_path is not None)
         if mode is Mode.LAND:
             x, y, z = now.position.tolist()
             return Setpoint(now.time, target=(x, y, z), yaw=self._heading_after(leg))
@@ -383,9 +338,9 @@ class MissionGuide:
             return Setpoint(now.time)
 
         if self._flight_path is None:
-            return self._run_up(leg, now, stands) or self._take_off(now, stands)
-        if self._drive_path is not None and not (self._drive_path.stopping and stands):
-            return self._roll_down(now, mode)
+            return self._take_off(now, stands)
+        if self._rolling.rolls(stands):
+            return self._rolling.roll_down(now, mode, has_flown=True)
 
         if self._returns:
             self.problem = f"it has returned home: {self._returns}"
@@ -397,139 +352,18 @@ class MissionGuide:
             self.problem = "it has landed on the way without a request"
         return Setpoint(now.time)
 
-    # rolling
-
-    def _plan_rolling(self, index: int, now: Estimate, standing: bool) -> RollingPlan:
-        """Return the tracks of the flown leg of an index; log why it does not roll."""
-        if self._rolling is None:
-            leg = self.legs[index]
-            assert isinstance(leg, FlyLeg)
-            following = self.legs[index + 1 : index + 2]
-            drives = following and isinstance(following[0], DriveLeg)
-            onward = following[0].points[0][:2] if drives else None
-            self._rolling = rolling_plan(leg, onward, self.params, self.terrain, standing)
-            self.log += [(now.time, note) for note in self._rolling.notes]
-        return self._rolling
-
-    def _drive_path_of(self, leg: DriveLeg, now: Estimate) -> DrivePathFollower:
-        """Return the follower of a driven leg, with the track of a rolling take-off after it."""
-        points = leg.points
-        speeds = leg.speeds
-        following = self.legs[self.leg + 1 : self.leg + 2]
-        flies = following and isinstance(following[0], FlyLeg)
-        if flies and not leg.backward and not self.no_takeoff:
-            track = self._plan_rolling(self.leg + 1, now, standing=False).take_off
-            if track is not None:
-                points = (*points, track.at(run_length(track.speed, standing=False)))
-                speeds = (*speeds, track.speed)
-        return DrivePathFollower(now.position[:2], points, speeds, self.params, leg.backward)
-
-    def _follow_on_wheels(self, now: Estimate) -> tuple[float, float, float]:
-        """Return speed, m/s, and steering, rad, along the driven path, and the present speed."""
-        assert self._drive_path is not None
-        rotation = rotation_matrix(now.orientation)
-        heading = math.atan2(rotation[1, 0], rotation[0, 0])
-        forward = float(rotation[:, 0] @ now.velocity)
-        return *self._drive_path.command(now.position[:2], heading, forward), forward
-
-    def _run_up(self, leg: FlyLeg, now: Estimate, stands: bool) -> Setpoint | None:
-        """Return the setpoint on the way to a rolling take-off; None: it is from a stand."""
-        begins = self._rolling is None
-        track = self._plan_rolling(self.leg, now, stands).take_off
-        if track is None or self.no_takeoff:
-            return None
-
-        if self._drive_path is None:
-            end = track.at(run_length(track.speed, standing=begins))
-            self._drive_path = DrivePathFollower(
-                now.position[:2], [end], [track.speed], self.params
-            )
-        elif self._drive_path.stopping:
-            self._give_up_rolling_off(now, "it did not come to speed on its track")
-            return None
-
-        speed, steering, forward = self._follow_on_wheels(now)
-        on_course = track.is_on_course(rotation_matrix(now.orientation))
-        left = self._drive_path.missed_by(now.position)
-        room = left > stopping_distance(track.speed)
-        wanted = None
-        if forward > FAST_ENOUGH * track.speed and on_course and room:
+    def _take_off(self, now: Estimate, stands: bool) -> Setpoint:
+        """Request a take-off, if nothing is against it: rolling, or once the vehicle stands."""
+        setpoint = None if self.no_takeoff else self._rolling.run_up(now, stands)
+        if setpoint is None:
+            setpoint = self._take_off_standing(now) if stands else Setpoint(now.time)
+        if setpoint.mode is not None:
             self._lift += self._height_of(now)
             self._home = (float(now.position[0]), float(now.position[1]))
-            wanted = Mode.ROLLING_TAKEOFF
-        return Setpoint(now.time, wanted, speed=speed, steering=steering)
+        return setpoint
 
-    def _give_up_rolling_off(self, now: Estimate, why: str) -> None:
-        """Take off from a stand instead."""
-        assert self._rolling is not None
-        if self._rolling.take_off is not None:
-            self._rolling = dataclasses.replace(self._rolling, take_off=None)
-            self.log.append((now.time, f"no rolling take-off: {why}"))
-
-    def _roll_off(self, now: Estimate) -> Setpoint:
-        """Return the setpoint of a rolling take-off."""
-        assert self._rolling is not None
-        track = self._rolling.take_off
-        if track is None or self._drive_path is None:
-            return Setpoint(now.time, Mode.LAND)
-
-        _, steering, _ = self._follow_on_wheels(now)
-        left = self._drive_path.missed_by(now.position)
-        if left < stopping_distance(track.speed) and self._height < _LOW:
-            self._give_up_rolling_off(now, "it did not lift off on its track")
-            return Setpoint(now.time, Mode.LAND)
-        return track.setpoint(now, speed=track.speed, steering=steering)
-
-    def _roll_down(self, now: Estimate, mode: Mode) -> Setpoint:
-        """Return the setpoint of a rolling landing, from its glide until the vehicle stands."""
-        assert self._rolling is not None
-        track = self._rolling.landing
-        if mode is Mode.ROLL_OUT and self._flight_path is None:
-            self._give_up_rolling_off(now, "it was too slow to lift off")
-            return Setpoint(now.time)
-        if track is None:
-            return Setpoint(now.time, Mode.LAND)
-
-        if mode is Mode.ROLLING_LAND:
-            wanted = None
-            if track.along(now.position) > track.speed * LATE:
-                self._give_up_rolling_down(now, "the ground does not come")
-                wanted = Mode.LAND
-            return track.setpoint(now, wanted)
-
-        if self._drive_path is None:
-            forward = max(float(now.velocity[:2] @ track.direction), 0.0)
-            end = track.at(track.along(now.position) + stopping_distance(forward))
-            self._drive_path = DrivePathFollower(
-                now.position[:2], [end], [track.speed], self.params
-            )
-        speed, steering, _ = self._follow_on_wheels(now)
-        return track.setpoint(now, speed=speed, steering=steering)
-
-    def _give_up_rolling_down(self, now: Estimate, why: str) -> None:
-        """Land straight down instead."""
-        assert self._rolling is not None
-        self._rolling = dataclasses.replace(self._rolling, landing=None)
-        self.log.append((now.time, f"no rolling landing: {why}"))
-
-    def _glide_begins(self, now: Estimate) -> Setpoint | None:
-        """Return the setpoint at the end of the path, from which a rolling landing begins."""
-        assert self._rolling is not None
-        assert self._flight_path is not None
-        track = self._rolling.landing
-        if track is None or not self._flight_path.at_end:
-            return None
-        self._lands = True
-        if track.along(now.position) > track.speed * WAITING - self._rolling.glide:
-            self._give_up_rolling_down(now, "it did not get on course and to speed")
-            return None
-        on_course = track.is_on_course(rotation_matrix(now.orientation))
-        return track.setpoint(now, Mode.ROLLING_LAND if on_course else None)
-
-    def _take_off(self, now: Estimate, stands: bool) -> Setpoint:
-        """Request a take-off, if the vehicle stands and nothing is against it."""
-        if not stands:
-            return Setpoint(now.time)
+    def _take_off_standing(self, now: Estimate) -> Setpoint:
+        """Request a take-off of a vehicle that stands, if nothing is against it."""
         if self.no_takeoff:
             self.problem = f"no take-off: {self.no_takeoff}"
             return Setpoint(now.time)
@@ -543,28 +377,28 @@ class MissionGuide:
             )
             return Setpoint(now.time)
 
-        self._lift += self._height_of(now)
-        self._home = (float(now.position[0]), float(now.position[1]))
         return Setpoint(now.time, Mode.TAKEOFF)
 
     def _height_of(self, now: Estimate) -> float:
         """Return the height of the wheels above the ground, m, as flights count it."""
         x, y, z = now.position.tolist()
-        ground = 0.0 if self.terrain is None else float(self.terrain.altitude(x, y))
+        terrain = self.route.terrain
+        ground = 0.0 if terrain is None else float(terrain.altitude(x, y))
         return float(z - ground - self.params.origin_height - self._lift)
 
     def _fly_on(self, leg: FlyLeg, now: Estimate, dt: float) -> Setpoint:
         """Return the setpoint of a flown leg in flight."""
         if self._flight_path is None:
             self._flight_path = self._flight_path_of(leg, now)
-            self._drive_path = None
 
         if self._has_to_return(leg, now):
             return self._return_home(leg, now, dt)
 
-        glide = self._glide_begins(now)
-        if glide is not None:
-            return glide
+        if self._rolling.lands and self._flight_path.at_end:
+            self._lands = True
+            glide = self._rolling.glide(now)
+            if glide is not None:
+                return glide
 
         most = CAREFUL_SPEED if self.trust.level is Trust.SLOW else math.inf
         target, velocity = self._flight_path.advance(now.position, dt, most)
@@ -588,29 +422,10 @@ class MissionGuide:
 
     def _flight_path_of(self, leg: FlyLeg, now: Estimate) -> FlightPathFollower:
         """Return the follower of a flown leg, to the begin of its glide if it lands rolling."""
-        plan = self._plan_rolling(self.leg, now, standing=True)
         height = self.params.origin_height + self._lift
-        points = [np.array((x, y, z + height)) for x, y, z in leg.points]
-        speeds = list(leg.speeds)
-        speed = max(0.0, float(now.velocity[2]))
-
-        glide = plan.landing
-        if glide is not None:
-            points[-1][:2] = glide.at(-plan.glide)
-        if plan.take_off is None:
-            # straight up from where it really stands
-            points[0][:2] = now.position[:2]
-        else:
-            track = plan.take_off
-            rise = max(0.0, float(points[0][2] - now.position[2]))
-            top = track.along(now.position) + rise * track.speed / ROLLING_CLIMB
-            points[0][:2] = track.at(top)
-            speed = float(np.linalg.norm(now.velocity))
-            if track.along(points[1]) <= top:  # it climbs until there
-                del points[0], speeds[0]
-
-        end_speed = 0.0 if glide is None else glide.speed
-        return FlightPathFollower(np.array(now.position), speed, points, speeds, end_speed)
+        high = [np.array((x, y, z + height)) for x, y, z in leg.points]
+        points, speeds, begin, end = self._rolling.fit(high, leg.speeds, now)
+        return FlightPathFollower(np.array(now.position), begin, points, speeds, end)
 
     def _has_to_return(self, leg: FlyLeg, now: Estimate) -> bool:
         """Return whether only the way home can still be flown, and no longer than now."""
@@ -628,13 +443,14 @@ class MissionGuide:
     def _return_home(self, leg: FlyLeg, now: Estimate, dt: float) -> Setpoint:
         """Fly to the place of the take-off, above all ground on the way, and land there."""
         assert self._home is not None
-        self.log.append((now.time, f"returns home: {self._battery}"))
+        self.route.note(now.time, f"returns home: {self._battery}")
         home_x, home_y = self._home
         x, y, z = now.position.tolist()
         top = z - self.params.origin_height - self._lift
-        if self.terrain is not None:
+        terrain = self.route.terrain
+        if terrain is not None:
             shares = np.linspace(0.0, 1.0, 100)
-            ground = self.terrain.altitude(x + shares * (home_x - x), y + shares * (home_y - y))
+            ground = terrain.altitude(x + shares * (home_x - x), y + shares * (home_y - y))
             top = max(top, float(np.max(ground)) + ABOVE_GROUND)
         speed = min(leg.speeds)
         way = FlyLeg(((x, y, top), (home_x, home_y, top)), (speed, speed), lands=True)
@@ -657,9 +473,9 @@ class MissionGuide:
 
     def _heading_after(self, leg: FlyLeg) -> float | None:
         """Return the heading to the first way-point that is driven to after the landing, rad."""
-        following = self.legs[self.leg + 1 : self.leg + 2]
-        if not following or not isinstance(following[0], DriveLeg):
+        following = self.route.following
+        if not isinstance(following, DriveLeg):
             return None
-        x, y = following[0].points[0]
+        x, y = following.points[0]
         from_x, from_y, _ = leg.points[-1]
         return math.atan2(y - from_y, x - from_x)

@@ -144,13 +144,13 @@ class GuidanceNode(Node):
 
     def _on_terrain_map(self, terrain: HeightMap, _geo_origin: tuple[float, float, float]) -> None:
         if not self._scenario:  # it names the ground
-            self._guide.terrain = terrain
+            self._guide.route.terrain = terrain
         if self._unplaced is not None:
             self._on_follow_path(self._unplaced)
 
     @property
     def _knows_ground(self) -> bool:
-        return bool(self._scenario) or self._guide.terrain is not None
+        return bool(self._scenario) or self._guide.route.terrain is not None
 
     def _on_mode(self, message: String) -> None:
         try:
@@ -192,7 +192,7 @@ class GuidanceNode(Node):
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
             points, heading = path_to_points(message, frame)
             legs = legs_of_path(
-                points, self._guide.terrain, *self._speeds, self._now.position[:2], heading
+                points, self._guide.route.terrain, *self._speeds, self._now.position[:2], heading
             )
         except RflyError as error:
             self._refuse("refused_paths", f"follow_path: {error}")
@@ -231,7 +231,7 @@ class GuidanceNode(Node):
         self._mode_requests.forget()
         self._logged = len(self._guide.log)
         if self._now is not None:
-            way = way_of_legs(legs, self._now.position[:2], self._guide.terrain)
+            way = way_of_legs(legs, self._now.position[:2], self._guide.route.terrain)
             self._path.publish(points_to_path(way, self._now.time))
         self.get_logger().info(f"carries out {what}: {len(legs)} legs")
         self._update_diagnostics()
@@ -246,7 +246,7 @@ class GuidanceNode(Node):
         self._autostart = False
         if self._active and self._now is not None and self._mode is not None:
             self._guide.hold(self._now, self._mode)
-            self._doing = "hovering" if self._guide.legs else "standing"
+            self._doing = "hovering" if self._guide.route.legs else "standing"
             self.get_logger().info(f"{why}: {self._doing}")
         self._update_diagnostics()
 
@@ -303,7 +303,7 @@ class GuidanceNode(Node):
 
     def _step(self, now: Estimate, mode: Mode) -> None:
         guide = self._guide
-        before = (self._guide.leg, self._guide.problem)
+        before = (self._guide.route.index, self._guide.problem)
         order = guide.step(now, mode)
 
         for _, text in guide.log[self._logged :]:
@@ -321,7 +321,7 @@ class GuidanceNode(Node):
             self._active = False
             self.get_logger().info(f"{self._doing} is done")
 
-        if before != (guide.leg, guide.problem) or not self._active:
+        if before != (guide.route.index, guide.problem) or not self._active:
             self._update_diagnostics()
 
     # --- diagnostics
@@ -336,9 +336,9 @@ class GuidanceNode(Node):
         mode = "" if self._mode is None else self._mode.value
         values: dict[str, Any] = {"doing": self._doing if self._active else "", "mode": mode}
 
-        if self._active and guide.leg < len(guide.legs):
-            what = "drive" if isinstance(guide.legs[guide.leg], DriveLeg) else "fly"
-            values["leg"] = f"{guide.leg + 1} of {len(guide.legs)}: {what}"
+        if self._active and not guide.route.at_end:
+            what = "drive" if isinstance(guide.route.leg, DriveLeg) else "fly"
+            values["leg"] = f"{guide.route.index + 1} of {len(guide.route.legs)}: {what}"
 
         silence = time.monotonic() - self._heard_at
         problem = self._refused or self._ground.problem

@@ -92,7 +92,7 @@ def test_from_take_off_to_the_drive_behind_the_landing():
     # landing
     guide.step(estimate(66.0, (6, 0, UP)), Mode.SPOOL_DOWN)
     guide.step(estimate(68.0, (6, 0, UP)), Mode.DRIVE)
-    assert guide.leg == 1
+    assert guide.route.index == 1
 
     # drive
     order = guide.step(estimate(68.1, (6, 0, UP), yaw=math.pi / 2), Mode.DRIVE)
@@ -126,7 +126,7 @@ def test_noise_in_velocity_and_gusts_do_not_keep_it_from_being_there():
     # a standing vehicle with an estimated speed of 0.1 m/s
     for k in range(30):
         guide.step(estimate(1.0 + 0.05 * k, place, (0.1, 0.0, 0.0)), Mode.DRIVE)
-    assert guide.leg == 1
+    assert guide.route.index == 1
     assert guide.step(estimate(3.0, place), Mode.DRIVE).mode is Mode.TAKEOFF
 
     # a vehicle that is blown about, 1.5 m from the end, at 0.6 m/s
