@@ -9,11 +9,18 @@ import abc
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 StrPath = str | os.PathLike[str]
 
@@ -86,6 +93,28 @@ def write_text(path: StrPath, text: str) -> None:
         part.unlink(missing_ok=True)
         # the user named the target, not the part
         raise OSError(error.errno, error.strerror, str(target)) from error
+
+
+@contextmanager
+def sole_writer(folder: StrPath, *, waits: bool) -> Iterator[None]:
+    """Lock a folder against other writers, where the system can; a kill unlocks it.
+
+    waits: wait for another writer's end; otherwise FileExistsError is raised.
+    """
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if waits else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FileExistsError(f"{folder}: another process is writing there") from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class Closing(abc.ABC):

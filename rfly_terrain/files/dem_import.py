@@ -183,7 +183,7 @@ def import_dem(
     Raises TerrainFileNotFound, TerrainFormatError (an unusable raster), ConfigError (an argument,
     or rasterio is not installed).
     """
-    _check_arguments(resolution, size, center)
+    check_arguments(resolution, size, center)
     progress = progress or _no_progress
     progress(0.0)
     with open_raster(path) as dataset:
@@ -280,7 +280,7 @@ def _no_progress(_share: float) -> None:
     """Show nothing."""
 
 
-def _check_arguments(resolution: float | None, size: _Pair | None, center: _Pair | None) -> None:
+def check_arguments(resolution: float | None, size: _Pair | None, center: _Pair | None) -> None:
     """Raise ConfigError for an argument out of its range."""
     if resolution is not None and not (math.isfinite(resolution) and resolution > 0):
         raise ConfigError(f"resolution {resolution}: expected a cell size above 0 m")

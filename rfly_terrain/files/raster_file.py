@@ -334,6 +334,16 @@ class RasterHeights:
         suspects = self.scale.suspects(dtype) if self.nodata != "none" else None
         return GapSearch(path, self.scale, suspects)
 
+    def drop_undeclared(self, heights: NDArray[np.float32], path: StrPath) -> None:
+        """Make NaN of numbers that stand for no height, judged by a part of the raster alone."""
+        suspects = np.unique(self.scale.suspects(np.dtype(self.dataset.dtypes[self.band - 1])))
+        voids: list[float] = []
+        if np.isin(heights, suspects).any():
+            search = self.gap_search(path)
+            search.add(heights)
+            voids = search.voids or []
+        drop_voids(heights, voids)
+
     def world(self, columns: Any, rows: Any) -> tuple[Any, Any]:
         """Return own coordinates at (column, row)."""
         return _moved(self.transform, columns, rows)

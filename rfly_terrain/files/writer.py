@@ -9,8 +9,7 @@ RflySim's Python and MATLAB tools read them alike.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath
+from rfly_common.files import MAX_CELLS, StrPath, sole_writer
 from rfly_terrain.map_files.calibration import (
     MAX_TXT_BYTES,
     ThirdPixelRule,
@@ -28,11 +27,6 @@ from rfly_terrain.map_files.calibration import (
 )
 from rfly_terrain.map_files.png_txt import read_start, with_superseded
 from rfly_terrain.map_files.search import MapFiles
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -248,28 +242,13 @@ def _replace_pair(files: MapFiles, png: bytes, txt: bytes) -> None:
 
     The png comes first and names the txt that it does not belong to. Writers take turns.
     """
-    with _one_writer(files.png.parent):
+    with sole_writer(files.png.parent, waits=True):
         try:
             old_txt = read_start(files.txt, MAX_TXT_BYTES)
         except (TerrainFileNotFound, TerrainFormatError):
             old_txt = txt
         _replace(files.png, png if old_txt == txt else with_superseded(png, old_txt))
         _replace(files.txt, txt)
-
-
-@contextmanager
-def _one_writer(folder: Path) -> Iterator[None]:
-    """Lock a folder against other writers of maps, where the system can; a kill unlocks it."""
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, read_regular, write_text
+from rfly_common.files import MAX_CELLS, StrPath, read_regular, sole_writer, write_text
 from rfly_common.geodesy import geo_point
 from rfly_common.threads.processes import in_processes, parallel_jobs
 from rfly_terrain.files.dem_import import (
@@ -32,6 +31,7 @@ from rfly_terrain.files.dem_import import (
     Layout,
     Resampling,
     Target,
+    check_arguments,
     check_grid,
 )
 from rfly_terrain.files.gaps import fill_gaps
@@ -42,6 +42,7 @@ from rfly_terrain.tiles.tile_files import (
     MANIFEST,
     MAX_SAMPLES,
     MAX_SIDE,
+    TILE_NAMES,
     TileGrid,
     manifest_text,
     tile_path,
@@ -214,9 +215,11 @@ def make_tiles(
     """Write a folder of tiles from elevation models that lie on one grid; return its grid.
 
     `jobs`: processes, by default one per core. A conversion of the same sources and options that
-    was stopped is continued. Raises FileExistsError if the folder holds another one,
-    TerrainFileNotFound, TerrainFormatError (a source), ConfigError (an argument).
+    was stopped is continued. Raises FileExistsError if the folder holds another one or another
+    process writes there, TerrainFileNotFound, TerrainFormatError (a source), ConfigError (an
+    argument).
     """
+    check_arguments(options.resolution, options.size, options.center)
     if options.side % STRIP_COLUMNS or not STRIP_COLUMNS <= options.side <= MAX_SIDE:
         raise ConfigError(
             f"side {options.side}: expected a multiple of {STRIP_COLUMNS} up to {MAX_SIDE:,}"
@@ -226,6 +229,26 @@ def make_tiles(
     place = Path(folder).absolute()
     mosaic = Mosaic(sources, options.sources)
     plan = _planned(mosaic, place, options, fill_nodata)
+    tiles = place / "tiles"
+    for file in mosaic.files:
+        if file.path.resolve().is_relative_to(tiles.resolve()):
+            raise ConfigError(f"{file.path}: lies among the tiles to be written")
+
+    tiles.mkdir(parents=True, exist_ok=True)
+    with sole_writer(tiles, waits=False):
+        return _converted(plan, options, overwrite, jobs, progress)
+
+
+def _converted(
+    plan: TilePlan,
+    options: TileOptions,
+    overwrite: bool,
+    jobs: int | None,
+    progress: Callable[[float], None],
+) -> TileGrid:
+    """Write the tiles that lack, and then the manifest; return its grid."""
+    place = plan.folder
+    mosaic = plan.mosaic
     voids = _begin(plan, options, overwrite)
     jobs = parallel_jobs(jobs, len(plan.files))
 
@@ -296,31 +319,36 @@ def _planned(mosaic: Mosaic, folder: Path, options: TileOptions, fills_gaps: boo
 
 
 def _begin(plan: TilePlan, options: TileOptions, overwrite: bool) -> list[Any] | None:
-    """Make the folder, or find the conversion there; return the voids that it has found."""
+    """Prepare the folder, or find the conversion there; return the voids that it has found."""
     folder = plan.folder
     record = folder / CONVERSION
     if overwrite:
-        shutil.rmtree(folder / "tiles", ignore_errors=True)
-        for file in (folder / MANIFEST, record):
+        for file in (folder / MANIFEST, record, *(folder / "tiles").glob(TILE_NAMES)):
             file.unlink(missing_ok=True)
     if (folder / MANIFEST).exists():
         raise FileExistsError(f"{folder} holds tiles; choose another name or add --overwrite")
 
-    (folder / "tiles").mkdir(parents=True, exist_ok=True)
     for part in (folder / "tiles").glob(".*.part"):  # of a conversion that was killed
         part.unlink()
-    if record.exists():
-        try:
-            found = json.loads(read_regular(record, 1 << 28))
-            if found["digest"] == _digest(plan, options):
-                return found["voids"]
-        except (ValueError, KeyError, TypeError):
-            pass
+    found = _recorded(record)
+    if found is not None and found["digest"] == _digest(plan, options):
+        return found["voids"]
+    if record.exists() or any((folder / "tiles").glob(TILE_NAMES)):
         raise FileExistsError(
             f"{folder} holds a part of other tiles; choose another name or add --overwrite"
         )
     write_text(record, _record(plan, options, None))
     return None
+
+
+def _recorded(record: Path) -> dict[str, Any] | None:
+    """Return the content of CONVERSION; None if there is none, or a damaged one."""
+    try:
+        found = json.loads(read_regular(record, 1 << 28))
+    except (OSError, ValueError):
+        return None
+    is_whole = isinstance(found, dict) and {"digest", "voids"} <= found.keys()
+    return found if is_whole else None
 
 
 def _record(plan: TilePlan, options: TileOptions, voids: list[Any] | None) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 from rfly_terrain.files.dem_import import height_scale
@@ -67,6 +68,8 @@ class Mosaic(RasterHeights):
         Raises TerrainFileNotFound, TerrainFormatError, and ConfigError for files that do not fit
         together.
         """
+        if options.outside is not None:
+            finite_number("outside", options.outside, "m")
         self.options = options
         self.nodata = options.nodata
         self.voids = None

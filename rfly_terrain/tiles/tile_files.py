@@ -28,6 +28,8 @@ from rfly_terrain.files.raster_file import RasterHeights, open_raster
 
 MANIFEST = "terrain.json"
 """Name of a folder's manifest, which is written last."""
+TILE_NAMES = "east*_north*.tif"
+"""Pattern of the names of files in a folder of tiles."""
 FORMAT = "rfly_suite tiles 1"
 MAX_MANIFEST_BYTES = 65_536
 MAX_SIDE = 16_384
@@ -101,7 +103,6 @@ class TileFiles:
 
         with open_raster(path) as dataset:
             raster = RasterHeights(dataset, self.band, dataset.crs, self.scale, None)
-            raster.voids = []
             if (raster.rows, raster.columns) != (high, wide):
                 raise TerrainFormatError(
                     f"{path}: {raster.rows} x {raster.columns} cells, expected "
@@ -109,6 +110,8 @@ class TileFiles:
                 )
             north = raster.rows - column
             heights = raster.read(range(north - len(columns), north), range(row, row + len(rows)))
+            if not self.is_folder:
+                raster.drop_undeclared(heights, path)
 
         missing = int(np.count_nonzero(~np.isfinite(heights)))
         if missing:

@@ -234,6 +234,81 @@ def test_sources_that_do_not_fit_together(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "wrong",
+    [
+        {"resolution": 0.0},
+        {"resolution": np.nan},
+        {"resolution": -5.0},
+        {"center": (95.0, 8.0)},
+        {"size": (-10.0, 100.0)},
+        {"size": (np.nan, 100.0)},
+        {"origin_altitude": np.nan},
+        {"sources": MosaicOptions(outside=np.nan)},
+    ],
+)
+def test_options_out_of_their_range(tmp_path, wrong):
+    path = write_tif(tmp_path / "a.tif", ground(64, 64), 8.0, 47.0)
+    with pytest.raises(ConfigError):
+        make_tiles([path], tmp_path / "t", TileOptions(**wrong))
+    assert not (tmp_path / "t").exists()
+
+
+def test_one_conversion_at_a_time(tmp_path):
+    """A second one would take the files of the first, which may have other options, for its own."""
+    path = write_tif(tmp_path / "a.tif", ground(64, 64), 8.0, 47.0)
+
+    def second(share):
+        for overwrite in (False, True):
+            with pytest.raises(FileExistsError, match="another process is writing there"):
+                make_tiles([path], tmp_path / "t", TileOptions(side=32), overwrite=overwrite)
+
+    make_tiles([path], tmp_path / "t", SMALL, jobs=1, progress=second)
+    assert TiledHeightMap.open(tmp_path / "t").rows > 0
+
+
+def test_files_without_their_record_are_not_taken(tmp_path):
+    """Who has removed the manifest has not said that the old tiles are those of new sources."""
+    low = write_tif(tmp_path / "low.tif", np.full((64, 64), 7.0, np.float32), 8.0, 47.0)
+    high = write_tif(tmp_path / "high.tif", np.full((64, 64), 90.0, np.float32), 8.0, 47.0)
+    folder = tmp_path / "t"
+    make_tiles([low], folder, SMALL, jobs=1)
+    (folder / "terrain.json").unlink()
+    note = folder / "tiles" / "note.txt"
+    note.write_text("the user's own")
+    with pytest.raises(FileExistsError, match="a part of other tiles"):
+        make_tiles([high], folder, SMALL, jobs=1)
+    grid = make_tiles([high], folder, SMALL, jobs=1, overwrite=True)
+    assert (grid.z_min, grid.z_max) == (90.0, 90.0)
+    assert TiledHeightMap.open(folder).altitude(0.0, 0.0) == 90.0
+    assert note.exists()
+
+
+def test_tiles_are_no_source_of_their_own_folder(tmp_path):
+    """With --overwrite they would be gone before they are read."""
+    how = {"cell": 10.0, "crs": "EPSG:32632"}
+    path = write_tif(tmp_path / "a.tif", ground(64, 64), 499_680.0, 5_200_000.0, **how)
+    make_tiles([path], tmp_path / "t", SMALL, jobs=1)
+    tile = tile_path(tmp_path / "t", 0, 0)
+    with pytest.raises(ConfigError, match="lies among the tiles to be written"):
+        make_tiles([tile], tmp_path / "t", TileOptions(side=32), overwrite=True)
+    assert tile.exists()
+
+
+def test_heights_that_are_none_on_the_earth_stay_on_request(tmp_path):
+    """Olympus Mons is 21 km high; --nodata none, and a height for cells that no file has."""
+    raster = ground(64, 64) * 40.0
+    how = {"cell": 10.0, "crs": "EPSG:32632"}
+    one = write_tif(tmp_path / "a.tif", raster, 499_360.0, 5_200_000.0, **how)
+    two = write_tif(tmp_path / "b.tif", raster[:32].copy(), 500_000.0, 5_200_000.0, **how)
+    every = TileOptions(MosaicOptions(nodata="none", outside=-20_000.0), side=SIDE)
+    make_tiles([one, two], tmp_path / "t", every, jobs=1)
+    tiled = TiledHeightMap.open(tmp_path / "t")
+    expected = np.hstack([raster, np.full((64, 64), -20_000.0, np.float32)])
+    expected[:32, 64:] = raster[:32]
+    np.testing.assert_array_equal(tiled.part().heights, expected[::-1].T)
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         ({"format": "other"}, "expected the format"),

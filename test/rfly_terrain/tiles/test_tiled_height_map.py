@@ -245,13 +245,14 @@ def test_a_cog_with_overviews_in_centimetres_below_the_equator(tmp_path, monkeyp
     assert tiled.altitude(-525.0, 5.0) == pytest.approx(counts[74, 32] / 100, abs=1e-3)
 
 
-def test_files_that_cannot_serve(tmp_path, monkeypatch):
+@pytest.mark.parametrize("declared", [-9999.0, None])
+def test_files_that_cannot_serve(tmp_path, monkeypatch, declared):
     """A hole is told when its tile is read; other tiles answer before and after."""
     monkeypatch.setattr("rfly_terrain.tiles.tiled_height_map.TILE", TILE)
     raster = np.full((100, 100), 7.0, np.float32)
     raster[80, 80] = -9999.0
     transform = affine.from_origin(500_000 - 500, 5_000_000, 10, 10)
-    path = write_tif(tmp_path / "hole.tif", raster, transform, -9999.0)
+    path = write_tif(tmp_path / "hole.tif", raster, transform, declared)
     tiled = TiledHeightMap.open(path)
     assert tiled.altitude(-400.0, 400.0) == 7.0
     with pytest.raises(TerrainFormatError, match=r"1 of .* cells that were read hold no data"):
