@@ -6,12 +6,14 @@
 Theory of operation. Samples are read in tiles of TILE x TILE. For a query, the tiles under its
 points become one `HeightMap`, a block, on which the kernels of maps in memory run; so both have the
 same formulas. A block has one more sample on each side than its cells need, because smooth
-gradients look at the neighbours of a cell. Points that are too far from each other for one block
+gradients look at the neighbours of a cell. If one of its tiles cannot be read, only the tiles that
+hold the samples of the query become a block. Points that are too far from each other for one block
 are split by halves of their rectangle. Tiles and blocks that were not used for longest are
 forgotten beyond the limit of memory; a block that is in use stays alive by its references.
 
-A ray is followed in pieces of a few tiles. A piece ends inside its block, and its rectangle holds
-all that the ray can meet there, so that the edge of a block is never taken for that of the map.
+A ray is followed in pieces of a few tiles, shorter ones beside a tile that cannot be read. A piece
+ends inside its block, and its rectangle holds all that the ray can meet there, so that the edge of
+a block is never taken for that of the map.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from mmap import mmap
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -48,6 +51,8 @@ FEW_TILES = 4
 """Tiles of a block for points that are fewer than its tiles."""
 RAY_TILES = 2
 """Length over the ground of the pieces of rays, tiles."""
+SHORTER = 4
+"""Number of pieces in which rays pass a tile that cannot be read, instead of one."""
 ROUNDED_M = 0.01
 """Rounding of float32 heights to which an altitude was added, at most, m."""
 SHARE_OF_BLOCK = 4
@@ -59,7 +64,10 @@ Found = TypeVar("Found")
 
 
 class Box(NamedTuple):
-    """Rectangle of tiles, which have the cells from their own samples to the next tiles'."""
+    """Rectangle of samples, or of tiles.
+
+    A tile has the cells from its own samples to the next tile's.
+    """
 
     first_row: int
     end_row: int
@@ -67,12 +75,12 @@ class Box(NamedTuple):
     end_column: int
 
     @property
-    def tiles(self) -> int:
-        """Number of tiles."""
+    def size(self) -> int:
+        """Number of samples or tiles."""
         return (self.end_row - self.first_row) * (self.end_column - self.first_column)
 
     def holds(self, other: Box) -> bool:
-        """Return whether all tiles of another box are in this one."""
+        """Return whether all of another box is in this one."""
         return (
             self.first_row <= other.first_row
             and other.end_row <= self.end_row
@@ -226,7 +234,7 @@ class TiledHeightMap(Terrain):
 
     def _block_of_point(self, x: float, y: float) -> HeightMap:
         """Return a block under a point."""
-        return self._block(self._box(x, x, y, y))
+        return self._block(self._needed(x, x, y, y))
 
     def _run(
         self,
@@ -244,8 +252,9 @@ class TiledHeightMap(Terrain):
             return run(kernel, self.ground, names, values, outputs, *options)
 
         x, y = arrays[:2]
+        spare = int(kernel == "gradient_rates" or any(options))  # smooth ones see the next samples
         results: list[NDArray[Any]] = []
-        for chosen, block in self._pieces((x, x), (y, y), self._block):
+        for chosen, block in self._pieces((x, x), (y, y), self._block, spare):
             if chosen is None:
                 return run(kernel, block.ground, names, values, outputs, *options)
             part = run(kernel, block.ground, names, [a[chosen] for a in arrays], outputs, *options)
@@ -265,9 +274,10 @@ class TiledHeightMap(Terrain):
         if math.isfinite(reach):
             low = origins.min(axis=0) - reach
             high = origins.max(axis=0) + reach
-            box = self._box(low[0], high[0], low[1], high[1])
-            if self._fits(box, ranges.size):
-                return ray_cast.cast_over(self._block(box), inputs, ranges, normals)
+            need = self._needed(low[0], high[0], low[1], high[1])
+            if self._fits(need, ranges.size):
+                with suppress(TerrainError):
+                    return ray_cast.cast_over(self._block(need), inputs, ranges, normals)
 
         self._follow(inputs, ranges, normals)
         return True
@@ -283,28 +293,37 @@ class TiledHeightMap(Terrain):
         ranges[:] = np.inf
         normals[:] = np.nan
 
-        longest = RAY_TILES * self._tile * min(self.step_x, self.step_y)
-        stride = longest / np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-9)
+        cell = min(self.step_x, self.step_y)
+        longest = length = RAY_TILES * self._tile * cell
         begin, end = self._span(origins, along, limits)
         rays = np.flatnonzero(begin <= end)
         t = begin[rays]
         while rays.size:
-            stop = np.minimum(t + stride[rays], end[rays])
+            over_ground = np.maximum(np.hypot(along[rays, 0], along[rays, 1]), 1e-9)
+            stop = np.minimum(t + length / over_ground, end[rays])
             start = origins[rays] + t[:, None] * along[rays]
             last = origins[rays] + stop[:, None] * along[rays]
             x, y, _ = np.sort([start, last], axis=0).transpose(2, 0, 1)
-            for chosen, block in self._pieces(tuple(x), tuple(y), self._block):
-                part = np.arange(rays.size) if chosen is None else chosen
-                hits = np.empty(part.size)
-                facing = np.empty((part.size if normals.size else 0, 3))
-                piece = [
-                    for_kernels(array[part], np.float64, (part.size, *array.shape[1:]))
-                    for array in (start, along[rays], stop - t)
-                ]
-                ray_cast.cast_over(block, piece, hits, facing)
-                ranges[rays[part]] = t[part] + hits
-                if normals.size:
-                    normals[rays[part]] = facing
+            try:
+                for chosen, block in self._pieces(tuple(x), tuple(y), self._block):
+                    part = np.arange(rays.size) if chosen is None else chosen
+                    hits = np.empty(part.size)
+                    facing = np.empty((part.size if normals.size else 0, 3))
+                    piece = [
+                        for_kernels(array[part], np.float64, (part.size, *array.shape[1:]))
+                        for array in (start, along[rays], stop - t)
+                    ]
+                    ray_cast.cast_over(block, piece, hits, facing)
+                    ranges[rays[part]] = t[part] + hits
+                    if normals.size:
+                        normals[rays[part]] = facing
+            except TerrainError:
+                # the faulty tile may be beside the rays, or behind what they meet
+                if length <= cell / SHORTER:
+                    raise
+                length /= SHORTER
+                continue
+            length = min(length * SHORTER, longest)
             goes_on = np.isinf(ranges[rays]) & (stop < end[rays])
             rays = rays[goes_on]
             t = stop[goes_on]
@@ -345,11 +364,13 @@ class TiledHeightMap(Terrain):
         x: tuple[NDArray[Any], NDArray[Any]],
         y: tuple[NDArray[Any], NDArray[Any]],
         find: Callable[[Box], Found],
+        spare: int = 0,
     ) -> Iterator[tuple[NDArray[np.intp] | None, Found]]:
-        """Yield indices of rectangles that one block may serve, and what `find` has for its box.
+        """Yield indices of rectangles that one block may serve, and what `find` has for them.
 
-        x, y: lowest and highest coordinates of the rectangles, m. None instead of indices: all. A
-        box without a block is divided, as its faulty tile may be one that no rectangle needs.
+        x, y: lowest and highest coordinates of the rectangles, m. None instead of indices: all.
+        spare: see `_needed`. Rectangles without a block are divided, as its faulty tile may be one
+        that none of them needs.
         """
         waiting: list[NDArray[np.intp] | None] = [None]
         while waiting:
@@ -359,12 +380,12 @@ class TiledHeightMap(Terrain):
             )
             west, east = float(low_x.min()), float(high_x.max())
             south, north = float(low_y.min()), float(high_y.max())
-            box = self._box(west, east, south, north)
-            if low_x.size == 1 or self._fits(box, low_x.size):
+            need = self._needed(west, east, south, north, spare)
+            if low_x.size == 1 or self._fits(need, low_x.size):
                 try:
-                    found = find(box)
+                    found = find(need)
                 except TerrainError:
-                    if low_x.size == 1 or box.tiles == 1:
+                    if low_x.size == 1:
                         raise
                 else:
                     yield chosen, found
@@ -380,61 +401,96 @@ class TiledHeightMap(Terrain):
             numbers = np.arange(is_low.size) if chosen is None else chosen
             waiting += [numbers[is_low], numbers[~is_low]]
 
-    def _fits(self, box: Box, count: int) -> bool:
+    def _fits(self, need: Box, count: int) -> bool:
         """Return whether one block may serve that many points or rays."""
-        return box.tiles <= min(self._most_tiles, max(FEW_TILES, count))
+        return self._tiles_around(need).size <= min(self._most_tiles, max(FEW_TILES, count))
 
-    def _box(self, west: float, east: float, south: float, north: float) -> Box:
-        """Return the tiles whose cells a rectangle touches, those at the edge for one beyond it.
+    def _needed(self, west: float, east: float, south: float, north: float, spare: int = 0) -> Box:
+        """Return the samples of the cells in a rectangle; those of the edge for one beyond it.
 
-        Large boxes are widened to a coarser grid, so that places that move do not need a new block
-        at each tile.
+        spare: number of samples to add on each side, where the map goes on.
         """
         ends: list[int] = []
         for low, high, origin, step, samples in (
             (west, east, self.origin_x, self.step_x, self.rows),
             (south, north, self.origin_y, self.step_y, self.columns),
         ):
-            last = (samples - 2) // self._tile
-            first, end = (
-                int(min(max((place - origin) / step / self._tile, 0.0), last))
-                for place in (low, high)
-            )
-            coarse = max(1, (1 << (end + 1 - first).bit_length() - 1) >> 1)
-            ends += [first // coarse * coarse, min((end // coarse + 1) * coarse, last + 1)]
+            first = int(min(max((low - origin) / step, 0.0), samples - 2))
+            last = int(min(max((high - origin) / step, 0.0), samples - 2))
+            ends += [max(first - spare, 0), min(last + 2 + spare, samples)]
         return Box(*ends)
 
-    def _found(self, box: Box) -> HeightMap | None:
-        """Return a block that holds a box."""
-        key = next((key for key in reversed(self._blocks.values) if key.holds(box)), box)
+    def _tiles_around(self, need: Box) -> Box:
+        """Return the tiles that have the cells between samples.
+
+        Large boxes are widened to a coarser grid, so that places that move do not need a new block
+        at each tile.
+        """
+        ends: list[int] = []
+        for first_sample, end_sample, samples in (
+            (need.first_row, need.end_row, self.rows),
+            (need.first_column, need.end_column, self.columns),
+        ):
+            first = first_sample // self._tile
+            last = (end_sample - 2) // self._tile
+            coarse = max(1, (1 << (last + 1 - first).bit_length() - 1) >> 1)
+            most = (samples - 2) // self._tile + 1
+            ends += [first // coarse * coarse, min((last // coarse + 1) * coarse, most)]
+        return Box(*ends)
+
+    def _found(self, need: Box) -> HeightMap | None:
+        """Return a block that holds samples."""
+        key = next((key for key in reversed(self._blocks.values) if key.holds(need)), need)
         return self._blocks.get(key)
 
-    def _block(self, box: Box) -> HeightMap:
-        """Return a block that holds a box; its tiles are read if they have to be."""
+    def _block(self, need: Box) -> HeightMap:
+        """Return a block that holds samples; its tiles are read if they have to be."""
         with self._lock:
-            block = self._found(box)
-        if block is None:
-            block = self._map_of(*self._samples_of(box))
-            # the tolerance at the edge is that of the whole map
-            ground = block.ground._replace(slack_u=self.ground.slack_u, slack_v=self.ground.slack_v)
-            block._set(ground=ground)
-            with self._lock:
-                self._blocks.put(box, block, block.heights.size)
+            block = self._found(need)
+        if block is not None:
+            return block
+        try:
+            return self._read_block(self._samples_around(need))
+        except TerrainError:
+            # only the tiles of these samples: the faulty one may be beside them
+            tile = self._tile
+            return self._read_block(
+                Box(
+                    need.first_row // tile * tile,
+                    min(-(-need.end_row // tile) * tile, self.rows),
+                    need.first_column // tile * tile,
+                    min(-(-need.end_column // tile) * tile, self.columns),
+                )
+            )
+
+    def _read_block(self, samples: Box) -> HeightMap:
+        """Return a new block of samples, which is kept."""
+        block = self._map_of(*_ranges(samples))
+        # the tolerance at the edge is that of the whole map
+        ground = block.ground._replace(slack_u=self.ground.slack_u, slack_v=self.ground.slack_v)
+        block._set(ground=ground)
+        with self._lock:
+            self._blocks.put(samples, block, block.heights.size)
         return block
 
-    def _samples_of(self, box: Box) -> tuple[range, range]:
-        """Return the rows and columns of a block: one more on each side than its cells have."""
-        first_row, end_row, first_column, end_column = (tile * self._tile for tile in box)
-        return (
-            range(max(first_row - 1, 0), min(end_row + 2, self.rows)),
-            range(max(first_column - 1, 0), min(end_column + 2, self.columns)),
+    def _samples_around(self, need: Box) -> Box:
+        """Return the samples of a block: one more on each side than the cells of its tiles have."""
+        first_row, end_row, first_column, end_column = (
+            tile * self._tile for tile in self._tiles_around(need)
+        )
+        return Box(
+            max(first_row - 1, 0),
+            min(end_row + 2, self.rows),
+            max(first_column - 1, 0),
+            min(end_column + 2, self.columns),
         )
 
-    def _holds(self, box: Box) -> bool:
+    def _holds(self, need: Box) -> bool:
         """Return whether the tiles of a block are in memory."""
-        if self._found(box) is not None:
+        if self._found(need) is not None:
             return True
-        return all(tile in self._tiles.values for tile in self._tiles_of(*self._samples_of(box)))
+        tiles = self._tiles_of(*_ranges(self._samples_around(need)))
+        return all(tile in self._tiles.values for tile in tiles)
 
     def _tiles_of(self, rows: range, columns: range) -> list[tuple[int, int]]:
         """Return the tiles that hold samples."""
@@ -489,6 +545,11 @@ class TiledHeightMap(Terrain):
             with self._lock:
                 self._tiles.put((i, j), tile, tile.size)
         return tile
+
+
+def _ranges(box: Box) -> tuple[range, range]:
+    """Return the rows and columns of a box."""
+    return range(box.first_row, box.end_row), range(box.first_column, box.end_column)
 
 
 def _mapped(heights: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -269,3 +269,64 @@ def test_files_that_cannot_serve(tmp_path, monkeypatch, declared):
     path.unlink()
     with pytest.raises(TerrainFileNotFound):
         tiled.altitude(300.0, -300.0)
+
+
+@pytest.fixture
+def gap(whole, tmp_path, monkeypatch):
+    """A reader without the tile of samples 96 … 127 each way; it counts what it is asked for."""
+    monkeypatch.setattr("rfly_terrain.tiles.tiled_height_map.TILE", TILE)
+    path = tmp_path / "gap.tif"
+    write_geotiff(whole, path)
+    terrain = TiledHeightMap.open(path, memory_mb=4.0)
+    reader = terrain._reader
+
+    class Reader:
+        def read(self, rows, columns):
+            if (rows.start, columns.start) == (96, 96):
+                raise TerrainFormatError("the damaged tile")
+            return reader.read(rows, columns)
+
+    terrain._reader = Reader()
+    return terrain
+
+
+def beside_gap(spare, seed=9):
+    """Points in and about the damaged tile, and whether they need a sample of it."""
+    samples = np.random.default_rng(seed).uniform(80.0, 144.0, (2, 600))
+    first = np.floor(samples)
+    needs = ((first + 1 + spare >= 96) & (first - spare <= 127)).all(axis=0)
+    return samples[0] * STEP - 750.0, samples[1] * STEP - 655.0, needs
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_only_what_needs_a_damaged_tile_fails(gap, whole, smooth):
+    """Its eight neighbours answer up to the last cell, at once and point by point."""
+    x, y, needs = beside_gap(spare=int(smooth))
+    assert 100 < needs.sum() < 300
+    ours = gap.query(x[~needs], y[~needs], smooth=smooth)
+    theirs = whole.query(x[~needs], y[~needs], smooth=smooth)
+    np.testing.assert_allclose(ours.altitude, theirs.altitude, atol=1e-6)
+    np.testing.assert_allclose(ours.normal, theirs.normal, atol=1e-6)
+    assert gap.is_loaded(x[~needs][:1], y[~needs][:1])
+    for east, north in zip(x[needs][:60], y[needs][:60], strict=True):
+        with pytest.raises(TerrainFormatError, match="the damaged tile"):
+            gap.query([east], [north], smooth=smooth)
+
+
+def test_rays_beside_and_before_a_damaged_tile(gap, whole):
+    """They fail where they pass over it, and only there."""
+    x, y, needs = beside_gap(spare=0)
+    down = np.broadcast_to((0.0, 0.0, -1.0), (x.size, 3))
+    origins = np.stack([x, y, np.full(x.size, 150.0)], axis=1)
+    expected = 150.0 - whole.altitude(x[~needs], y[~needs])
+    np.testing.assert_allclose(gap.cast(origins[~needs], down[~needs]), expected, atol=1e-6)
+
+    # from the south-west, round the corner in the north-west, and into the hill before the tile
+    ways = [((-735.0, -640.0, 30.0), (0.0, 1.0, 0.0)), ((-280.0, -240.0, 60.0), (-0.1, 1.0, -0.05))]
+    for origin, direction in ways:
+        assert gap.cast(origin, direction) == pytest.approx(whole.cast(origin, direction), abs=1e-6)
+    west = (-277.0, -90.0, whole.altitude(-277.0, -90.0) + 1.0)
+    assert whole.cast(west, (1.0, 0.0, -1.0)) < 2.0
+    assert gap.cast(west, (1.0, 0.0, -1.0)) == pytest.approx(whole.cast(west, (1.0, 0.0, -1.0)))
+    with pytest.raises(TerrainFormatError, match="the damaged tile"):
+        gap.cast((-300.0, -100.0, 100.0), (1.0, 0.0, 0.0))
