@@ -617,7 +617,7 @@ class VehicleParameters:
         """Loads of the wheels at rest on level ground, (wheels,), N."""
         return self.spring_load + self.mass_unsprung * GRAVITY
 
-    @property
+    @cached_property
     def hub_position(self) -> Floats:
         """Hubs at rest on level ground, body axes, m, (wheels, 3). Eq. 6.1.
 
@@ -626,7 +626,9 @@ class VehicleParameters:
         x = np.repeat(self.axles, 2)
         y = np.tile((1.0, -1.0), len(self.axles)) * self.track / 2.0
         z = -(self.origin_height - self.wheel_radius + self.static_load / self.tyre_stiffness)
-        return np.stack([x, y, z], axis=-1)
+        hubs = np.stack([x, y, z], axis=-1)
+        hubs.flags.writeable = False
+        return hubs
 
     @property
     def rolling_radius(self) -> Floats:

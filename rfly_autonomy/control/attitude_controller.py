@@ -289,7 +289,8 @@ class AttitudeController:
         self._turning = np.zeros(self.params.rotors)
         """Speeds of failed rotors that turn nevertheless, (rotors,), rad/s."""
 
-        self._turning[self._failed] = np.nan_to_num(measured[self._failed])
+        if self._failed:
+            self._turning[self._failed] = np.nan_to_num(measured[self._failed])
 
     def advance(self, motion: EstimatedMotion, dt: float, airborne: bool) -> None:
         """Go on by dt seconds to a motion, and learn from it if the vehicle is in the air.
@@ -303,7 +304,8 @@ class AttitudeController:
             self.observer.skip()
         keep = math.exp(-dt / self.params.rotor_lag)
         self.expected = self.commanded + keep * (self.expected - self.commanded)
-        self.expected[self._failed] = self._turning[self._failed]
+        if self._failed:
+            self.expected[self._failed] = self._turning[self._failed]
 
     def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, for a setpoint in a motion.

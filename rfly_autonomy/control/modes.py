@@ -20,6 +20,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
+
 from rfly_amphibious.simulation.commands import Mode
 from rfly_autonomy.control.touch_down import (
     LESS_THRUST,
@@ -161,7 +163,8 @@ def contact_of(loads: Floats | None, weight: float) -> tuple[float, float]:
     """
     if loads is None:
         return math.nan, math.nan
-    return float((loads > WHEEL_DOWN_SHARE * weight).sum()), float(loads.sum()) / weight
+    down = np.count_nonzero(loads > WHEEL_DOWN_SHARE * weight)
+    return float(down), float(loads.sum()) / weight
 
 
 def near_ground(wheelbase: float) -> float:
