@@ -95,7 +95,7 @@ def small_battery(reserve):
     return dataclasses.replace(hop, params=params)
 
 
-def test_at_the_reserve_a_flight_lands_and_none_begins():
+def test_at_the_reserve_a_flight_lands():
     normal = shipped_run("hop")
     run = run_scenario(small_battery(0.75))
     told = [(time, text) for time, text in run.log if "battery" in text]
@@ -107,6 +107,8 @@ def test_at_the_reserve_a_flight_lands_and_none_begins():
     assert 0.3 < run.charge < 0.75
     assert "it has landed on the way: the battery is at 75 %" in run.ending
 
+
+def test_below_the_reserve_no_flight_begins():
     grounded = run_scenario(small_battery(0.999))
     assert "no take-off: the battery is at" in grounded.ending
 

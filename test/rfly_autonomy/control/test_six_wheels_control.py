@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -124,7 +125,10 @@ def test_on_the_spot_all_slide():
     assert turning_on_the_spot(four)[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("speed", "yaw_rate", "share"), [(0.0, 0.8, 0.05), (1.5, 0.6, 0.08)])
+@pytest.mark.parametrize(
+    ("speed", "yaw_rate", "share"),
+    [(0.0, 0.8, 0.05), exhaustively(1.5, 0.6, 0.08)],
+)
 def test_six_wheels_that_do_not_steer_turn_as_fast_as_asked(speed, yaw_rate, share):
     p = SIX.replace(steered="none", max_steering=0.0)
     simulation = Simulation(

@@ -196,6 +196,7 @@ def from_above(ticks, height, change):
         yield (change(tick) if above else tick), truth
 
 
+@pytest.mark.exhaustive
 def test_a_gyroscope_that_gets_a_bias_is_outvoted_and_corrected(hop, flown):
     step = np.array((0.0, 0.2, 0.0))
 
@@ -341,6 +342,7 @@ def test_errors_are_as_large_as_it_says(turn):
         assert chi2.ppf(0.0005, numbers) < squares < chi2.ppf(0.9995, numbers), name
 
 
+@pytest.mark.exhaustive
 def test_without_noise_it_follows_the_truth(hop):
     found, _ = errors(hop.samples(SensorSuite(hop.model, SENSORS, noise=False)), new_estimator(hop))
     assert np.abs(found[:, 1:3]).max() < 0.25
@@ -706,7 +708,9 @@ def over_a_house():
     return Drive.of(Scenario.parse(OVER_A_HOUSE.encode(), "s.yaml"), FLAT, HOUSE)
 
 
-@pytest.mark.parametrize("carried", [FLAT, None], ids=["map", "no map"])
+@pytest.mark.parametrize(
+    "carried", [exhaustively(FLAT, id="map"), pytest.param(None, id="no map")]
+)
 def test_a_roof_is_no_loss_of_height(over_a_house, carried):
     """The step at the edges of a roof is the ground's, not the vehicle's.
 

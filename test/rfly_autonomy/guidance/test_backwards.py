@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 from control_rig import Rig
+from marks import exhaustively
 
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -35,10 +36,10 @@ class Bay:
 @pytest.mark.parametrize(
     ("changes", "most_turned_deg"),
     [
-        ({}, 8.0),
-        ({"steered": "none", "max_steering": 0.0}, 20.0),
-    ],  # motors turn it against its tyres, with a lag
-    ids=["steering", "skid"],
+        exhaustively({}, 8.0, id="steering"),
+        # motors turn it against its tyres, with a lag
+        pytest.param({"steered": "none", "max_steering": 0.0}, 20.0, id="skid"),
+    ],
 )
 def test_into_a_bay_backwards(changes, most_turned_deg):
     """The vehicle passes the bay, stops, and backs in between the walls.

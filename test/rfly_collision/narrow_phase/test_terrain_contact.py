@@ -182,6 +182,7 @@ def test_random_bodies_on_rough_ground():
     assert 50 < compare_scenes(1, 90) < 85
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_hundreds_of_random_bodies_on_rough_ground():
     assert 170 < compare_scenes(10, 250) < 240

@@ -160,10 +160,10 @@ def flip_a_bit(content: bytes, _: list[Path]) -> bytes:
     [
         flip_a_bit,
         exhaustively(lambda content, _: content[:100]),
-        lambda content, _: content[:-1],
+        exhaustively(lambda content, _: content[:-1]),
         exhaustively(lambda content, _: content + b"\0"),
         exhaustively(lambda *_: b""),
-        lambda _, files: files[1].read_bytes(),
+        exhaustively(lambda _, files: files[1].read_bytes()),
         exhaustively(lambda _, files: sealed(b"no pickle", files[0])),
         lambda _, files: sealed(pickle.dumps(("no", "compile result")), files[0]),
     ],

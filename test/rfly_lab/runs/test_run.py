@@ -356,6 +356,7 @@ def test_a_failed_rotor_of_four_ends_on_the_wheels_too():
     assert 0.5 < run.touchdowns[0].sink_speed < 3.0
 
 
+@pytest.mark.exhaustive
 def test_three_failed_rotors_side_by_side_end_in_a_crash():
     """A fall from 12 m turns the vehicle over.
 
@@ -401,10 +402,11 @@ end: {when: mission_done, time_s: 20}
     assert (cv2.imread(str(tmp_path / "wall.png")) == (255, 0, 255)).all(axis=2).sum() > 500
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "seed",
-    [None, *(exhaustively(seed) for seed in (1, 2))],
-    ids=["truth", "estimate 1", "estimate 2"],
+    [None, 1],
+    ids=["truth", "estimate 1"],
 )
 def test_a_vehicle_that_pushes_against_a_wall_gives_up(tmp_path, seed):
     """It drives slowly enough to stay whole, into a wall across its way 6 m ahead.

@@ -9,7 +9,6 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from marks import exhaustively
 from recorded_runs import recorded
 
 from rfly_amphibious.scenarios.scenario import Scenario
@@ -33,9 +32,10 @@ end: {time_s: 60}
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "seed",
-    [None, exhaustively(1)],
+    [None, 1],
     ids=["truth", "estimate"],
 )
 def test_bends_before_and_behind_a_flight(tmp_path, seed):
