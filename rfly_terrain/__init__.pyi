@@ -29,6 +29,7 @@ from rfly_terrain.height_map.ray_cast import hit_points as hit_points
 from rfly_terrain.height_map.terrain import Terrain as Terrain
 from rfly_terrain.height_map.terrain import TerrainQuery as TerrainQuery
 from rfly_terrain.height_map.viewshed import viewshed as viewshed
+from rfly_terrain.imagery.imagery import Imagery as Imagery
 from rfly_terrain.map_files.search import find_map as find_map
 from rfly_terrain.map_files.search import package_maps as package_maps
 from rfly_terrain.occupancy.files import cells_to_image as cells_to_image

@@ -31,6 +31,7 @@ from rfly_common.kernels.compiling import on_compile
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.height_map.terrain import Terrain
+    from rfly_terrain.imagery.imagery import Imagery
     from rfly_terrain.map_files.png_txt import RflySimMap
 
 DEMO_MAP = "JacksboroFault"
@@ -212,6 +213,13 @@ BindOption = Annotated[
 PictureOption = Annotated[
     Path, typer.Option("--out", "-o", help="picture to write: .png, .pdf, .svg, .jpg …")
 ]
+ImageryOption = Annotated[
+    MaybePath,
+    file_option(
+        "picture of the ground, such as an orthophoto: a GeoTIFF, or a picture with three points "
+        "in NAME.csv"
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that exist")]
 GeoOrigin = Annotated[
     Triple,
@@ -261,6 +269,13 @@ def open_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) 
 
     tiles = find_tiles(name, search_path or ())
     return load_map(name, search_path, third_pixel) if tiles is None else TiledHeightMap.open(tiles)
+
+
+def open_imagery(path: Path | None, terrain: "Terrain") -> "Imagery | None":
+    """Return a picture of a terrain's ground, if one is named. Raise TerrainError, ConfigError."""
+    from rfly_terrain.imagery.imagery import Imagery
+
+    return None if path is None else Imagery.open(path, terrain)
 
 
 def given(values: Numbers, option: str) -> Numbers | None:

@@ -304,6 +304,7 @@ def plot(
         options.optional("of the shading; by default chosen for contrast", min=0.01, max=1000.0),
     ] = None,
     title: Annotated[options.MaybeText, options.optional("by default the map's name")] = None,
+    imagery: options.ImageryOption = None,
     overwrite: options.Overwrite = False,
     map_name: options.AlsoMapOption = None,
     search_path: options.SearchPath = None,
@@ -316,6 +317,8 @@ def plot(
         rfly terrain plot JacksboroFault --out relief.png
 
         rfly terrain plot MountainTerrain --out start.pdf --region -200 200 -200 200
+
+        rfly terrain plot Alps --out photo.png --imagery orthophoto.tif
     """
     name = options.chosen_map(name, map_name)
     from rfly_terrain.plots.relief import write_relief
@@ -323,6 +326,7 @@ def plot(
     part = options.given(region, "--region")
     options.check_target(out, overwrite)
     terrain = options.load_map(name, search_path, third_pixel)
+    shown = options.open_imagery(imagery, terrain)
     with options.status(f"drawing {out}"):
         try:
             write_relief(
@@ -331,6 +335,7 @@ def plot(
                 region=part,
                 vertical_exaggeration=exaggeration,
                 title=title,
+                imagery=shown,
             )
         except ConfigError:
             raise

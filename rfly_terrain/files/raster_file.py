@@ -14,7 +14,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ DRIVERS = ("GTiff", "AAIGrid", "DTED", "SRTMHGT", "USGSDEM")
 MAX_BLOCK_BYTES = 256 << 20
 """Size of the piece that GDAL unpacks at once, at most; a raster declares it."""
 MAX_BANDS = 1000
-_ALONE: dict[str, Any] = {
+GDAL_OPTIONS: dict[str, Any] = {
     "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     "GDAL_PAM_ENABLED": "NO",
     "GDAL_TIFF_INTERNAL_MASK": "YES",
@@ -99,7 +99,17 @@ def metres_per_unit(name: str) -> float:
 
 @contextmanager
 def open_raster(path: StrPath) -> Iterator[DatasetReader]:
-    """Yield a checked raster; raise TerrainFileNotFound or TerrainFormatError."""
+    """Yield a checked raster with a place; raise TerrainFileNotFound or TerrainFormatError."""
+    with open_alone(path, DRIVERS) as dataset:
+        if dataset.driver == "AAIGrid":
+            check_ascii_grid(path)
+        check_place(dataset, path)
+        yield dataset
+
+
+@contextmanager
+def open_alone(path: StrPath, drivers: Sequence[str]) -> Iterator[DatasetReader]:
+    """Yield a raster of one of some formats, whose pieces fit in memory; raise as `open_raster`."""
     rasterio = rasterio_module()
     with terrain_file_errors(path):
         open_regular(path).close()
@@ -112,31 +122,29 @@ def open_raster(path: StrPath) -> Iterator[DatasetReader]:
         )
 
     with (
-        rasterio.Env(**_ALONE),
+        rasterio.Env(**GDAL_OPTIONS),
         reader_errors(
             lambda text: TerrainFormatError(
-                f"{path}: cannot be read as a raster ({', '.join(DRIVERS)}); {advice}: {text}"
+                f"{path}: cannot be read as a raster ({', '.join(drivers)}); {advice}: {text}"
             )
         ),
-        _open_alone(file) as dataset,
+        open_first(file, drivers) as dataset,
     ):
-        if dataset.driver == "AAIGrid":
-            check_ascii_grid(path)
-        _check_raster(dataset, path)
+        _check_blocks(dataset, path)
         yield dataset
 
 
-def _open_alone(file: str) -> DatasetReader:
-    """Open a file with the first of DRIVERS that accepts it.
+def open_first(file: str, drivers: Sequence[str]) -> DatasetReader:
+    """Open a file with the first driver that accepts it.
 
     If none does, raise the error of the first one, GTiff's.
     """
     rasterio = rasterio_module()
     errors = []
     with warnings.catch_warnings():
-        # _check_raster refuses a raster without a place
+        # check_place refuses a raster without a place
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
-        for driver in DRIVERS:
+        for driver in drivers:
             try:
                 return rasterio.open(file, driver=driver)
             except rasterio.errors.RasterioIOError as error:
@@ -144,11 +152,8 @@ def _open_alone(file: str) -> DatasetReader:
     raise errors[0]
 
 
-def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
-    """Raise TerrainFormatError for a raster that GDAL opens but that is unusable here.
-
-    This happens before any of it is unpacked.
-    """
+def check_place(dataset: DatasetReader, path: StrPath) -> None:
+    """Raise TerrainFormatError for a raster that does not say where its cells lie."""
     if dataset.transform.is_identity and dataset.gcps[0]:
         raise TerrainFormatError(f"{path}: lies by control points; place its cells with gdalwarp")
     if dataset.transform.is_identity:
@@ -157,6 +162,12 @@ def _check_raster(dataset: DatasetReader, path: StrPath) -> None:
             "gdal_translate -a_srs EPSG:32632 -a_ullr WEST NORTH EAST SOUTH"
         )
 
+
+def _check_blocks(dataset: DatasetReader, path: StrPath) -> None:
+    """Raise TerrainFormatError for a raster that GDAL opens but that is unusable here.
+
+    This happens before any of it is unpacked.
+    """
     numbers = [*dataset.transform[:6], *dataset.scales[:MAX_BANDS], *dataset.offsets[:MAX_BANDS]]
     usable = all(map(math.isfinite, numbers)) and dataset.transform.determinant != 0
     if dataset.count > MAX_BANDS or not usable or not all(dataset.scales):

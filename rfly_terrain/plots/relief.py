@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.imagery.imagery import Imagery
 
 _TINTS = (
     "#43786a",
@@ -102,14 +103,15 @@ def draw_relief(
     contours: bool = True,
     colour_bar: bool = True,
     colours: Sequence[str] = _TINTS,
+    imagery: Imagery | None = None,
 ) -> ScalarMappable:
     """Draw the map, or the samples in `region`, into matplotlib axes.
 
     `region` is x_min, x_max, y_min, y_max; ENU metres. x east to the right, y north up, equal
     scales, metres; overlays use the same coordinates. Returns the mappable of a separate colour
     bar. `colours`: from the lowest to the highest ground. `vertical_exaggeration` affects the
-    shading only, by default chosen for contrast. Raises ValueError for a region with fewer than 2 x
-    2 samples.
+    shading only, by default chosen for contrast. `imagery` lies on the relief, then without a
+    colour bar. Raises ValueError for a region with fewer than 2 x 2 samples.
     """
     require("matplotlib", "drawing")
     rows, columns, (x_min, x_max, y_min, y_max) = _shown(height_map, region)
@@ -124,6 +126,11 @@ def draw_relief(
     )
 
     axes.imshow(picture, extent=extent, origin="lower", interpolation="bicubic", zorder=0)
+    if imagery is not None:
+        shown = (x_min, x_max, y_min, y_max)
+        finest = max(x_max - x_min, y_max - y_min) / _PIXELS
+        size = [max(1, round(side / finest)) for side in (x_max - x_min, y_max - y_min)]
+        axes.imshow(imagery.texture(shown, *size), extent=shown, interpolation="bilinear", zorder=0)
     if contours and span[1] > span[0]:
         _draw_contours(axes, z, span, extent)
 
@@ -135,7 +142,7 @@ def draw_relief(
         ylabel="y north (m)",
     )
 
-    if colour_bar:
+    if colour_bar and imagery is None:
         figure: Any = axes.figure
         figure.colorbar(heights, ax=axes, label="z up (m)", shrink=0.85, pad=0.02, aspect=30)
     return heights
@@ -221,6 +228,7 @@ def write_relief(
     region: Region | None = None,
     vertical_exaggeration: float | None = None,
     title: str | None = None,
+    imagery: Imagery | None = None,
 ) -> None:
     """Write the relief as a picture; needs no display.
 
@@ -232,7 +240,13 @@ def write_relief(
     shape = min(max(height / width, 0.3), 1.6) if width > 0 else 1.0
     with picture(path, (10.0, 8.0 * shape + 1.2), dpi=120) as figure:
         axes = figure.add_subplot()
-        draw_relief(axes, height_map, region=region, vertical_exaggeration=vertical_exaggeration)
+        draw_relief(
+            axes,
+            height_map,
+            region=region,
+            vertical_exaggeration=vertical_exaggeration,
+            imagery=imagery,
+        )
         axes.set_title(height_map.name if title is None else title)
 
 

@@ -1,0 +1,66 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""A picture of four colours, draped on the ground of relief plots and of RViz's mesh."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.imagery.imagery import Imagery
+
+pytestmark = pytest.mark.needs("rasterio")
+
+RED = (200, 0, 0)
+GREEN = (0, 180, 0)
+BLUE = (0, 0, 220)
+SAND = (200, 200, 0)
+
+
+@pytest.fixture
+def hill():
+    """Return a map of 400 m x 200 m, its first sample in the north-east."""
+    rows, columns = np.mgrid[0:41, 0:21]
+    heights = 0.2 * rows + 3.0 * np.sin(columns / 4)
+    return HeightMap(heights, origin_x=200.0, origin_y=100.0, step_x=-10.0, step_y=-10.0)
+
+
+@pytest.fixture
+def quarters(tmp_path, hill):
+    """Return imagery: red in the north-west, green north-east, blue south-west, sand south-east.
+
+    It ends 50 m before the western edge of the map.
+    """
+    picture = np.array([[RED, GREEN], [BLUE, SAND]], np.uint8).repeat(50, 0).repeat(50, 1)
+    cv2.imwrite(str(tmp_path / "photo.png"), picture[..., ::-1])
+    (tmp_path / "photo.csv").write_text(
+        "column,row,x,y\n0,0,-150,100\n100,100,150,-100\n100,0,150,100\n"
+    )
+    return Imagery.open(tmp_path / "photo.png", hill)
+
+
+PLACES = {RED: (-70.0, 40.0), GREEN: (70.0, 40.0), BLUE: (-70.0, -40.0), SAND: (70.0, -40.0)}
+
+
+def test_relief_plots_show_the_picture(hill, quarters):
+    """Each colour is drawn where it lies, also in a region; beyond the picture is the relief."""
+    from matplotlib.figure import Figure
+
+    from rfly_terrain.plots.relief import draw_relief
+
+    for region in (None, (-180.0, 100.0, -60.0, 90.0)):
+        axes = Figure().add_subplot()
+        draw_relief(axes, hill, region=region, imagery=quarters)
+        _, photo = axes.images
+        assert photo.origin == "upper"
+        left, right, bottom, top = photo.get_extent()
+        assert (left, right, bottom, top) == (region or hill.bounds)
+        shown = np.asarray(photo.get_array())
+        for colour, (x, y) in PLACES.items():
+            row = int((top - y) / (top - bottom) * shown.shape[0])
+            column = int((x - left) / (right - left) * shown.shape[1])
+            assert tuple(shown[row, column]) == (*colour, 255)
+        assert (shown[:, 2] == 0).all()
