@@ -20,12 +20,12 @@ class TileArguments:
 
     sources: Annotated[
         list[Path],
-        typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt or USGS DEM files on one grid"),
+        typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt or USGS DEM files, on any grids"),
     ]
     out: Annotated[Path, typer.Option("--out", "-o", help="the folder of the new map")]
     resolution: Annotated[
         options.MaybeFloat,
-        options.optional("cell size, m; by default the sources' own"),
+        options.optional("cell size, m; by default that of the finest source"),
     ] = None
     center: Annotated[
         options.Pair,
@@ -89,11 +89,11 @@ class TileArguments:
 
 @options.takes(TileArguments)
 def tile(given: TileArguments) -> None:
-    """Make a map of any size, in tiles, from elevation models that lie on one grid.
+    """Make a map of any size, in tiles, from elevation models.
 
-    The files become one mosaic, which is resampled as by `rfly terrain import`. Only tiles that are
-    needed are in memory later. The same command continues a conversion that was stopped. Needs the
-    extra `geo`.
+    They are resampled as by `rfly terrain import`. Where two have a height, the source that is
+    named first counts; it fills its holes from the others. Only tiles that are needed are in memory
+    later. The same command continues a conversion that was stopped. Needs the extra `geo`.
 
     Examples:
 

@@ -64,7 +64,7 @@ STRIP_COLUMNS = 32
 """Columns of the map that are warped at once."""
 MAX_REACH = 1_500_000.0
 """Farthest edge of a flat map from its middle, m: lengths grow by 3 % there."""
-_KERNEL = 3
+KERNEL = 3
 """Half the width of the widest kernel of resampling, cells, and one for roundings."""
 _SIDE = np.linspace(-1.0, 1.0, 33)
 _INSIDE = np.reshape(np.meshgrid(_SIDE, _SIDE), (2, -1))
@@ -447,7 +447,7 @@ class Layout:
             half_x, half_y = self._largest_rectangle(local, middle_x, middle_y)
 
         # cells on each side of the one in the middle
-        step = self.resolution or float(f"{self._cell_side():.4g}")
+        step = self.resolution or float(f"{self.cell_side():.4g}")
         west = math.floor(snap((half_x - middle_x) / step))
         east = math.floor(snap((half_x + middle_x) / step))
         south = math.floor(snap((half_y - middle_y) / step))
@@ -458,7 +458,17 @@ class Layout:
         grid = Grid(rows, columns, step, -step, *corner)
         return Target(local, grid, (0.0, 0.0), (latitude, longitude))
 
-    def _cell_side(self) -> float:
+    def edge(self, target: CRS) -> Floats:
+        """Return points of the line through the outermost cell centres, (2, n), in a system."""
+        columns = np.linspace(0.5, self.raster.columns - 0.5, min(self.raster.columns, 4096))
+        rows = np.linspace(0.5, self.raster.rows - 0.5, min(self.raster.rows, 4096))
+        return np.concatenate(
+            [self._world(column, rows, target) for column in (columns[0], columns[-1])]
+            + [self._world(columns, row, target) for row in (rows[0], rows[-1])],
+            axis=1,
+        )
+
+    def cell_side(self) -> float:
         """Return the side of a square with the area of the raster's cell in its middle, m."""
         column, row = self._middle()
         x, y = self._world(
@@ -478,14 +488,7 @@ class Layout:
         in x or in y: for each half width the nearest edge within it gives the half height.
         """
         raster = self.raster
-        columns = np.linspace(0.5, raster.columns - 0.5, min(raster.columns, 4096))
-        rows = np.linspace(0.5, raster.rows - 0.5, min(raster.rows, 4096))
-        edge = np.concatenate(
-            [self._world(column, rows, local) for column in (columns[0], columns[-1])]
-            + [self._world(columns, row, local) for row in (rows[0], rows[-1])],
-            axis=1,
-        )
-        away = np.abs(edge - [[x], [y]])
+        away = np.abs(self.edge(local) - [[x], [y]])
         if raster.goes_round or not (np.isfinite(away).all() and away.max() < MAX_REACH):
             raise TerrainFormatError(
                 f"{self.path}: reaches too far round the Earth for one flat map; choose a part "
@@ -498,13 +501,13 @@ class Layout:
         best = int(np.argmax(half_x * half_y))
         half = np.array([half_x[best], half_y[best]])
         while not self._holds(local, (x, y), half) and half.min() > 0:
-            half = half - self._cell_side() / 8  # between two points of the edge
+            half = half - self.cell_side() / 8  # between two points of the edge
         return float(half[0]), float(half[1])
 
     def _holds(self, target: CRS, middle: _Pair, half: Any) -> bool:
         """Return whether a rectangle lies within the raster's outermost cell centres."""
         rim = np.array(middle)[:, None] + _RIM * np.reshape(half, (2, 1))
-        columns, rows = self._cells(target, rim, middle)
+        columns, rows = self.cells_at(target, rim, middle)
         spare = 1e-6 * max(self.raster.rows, self.raster.columns)
         inside = (rows >= 0.5 - spare) & (rows <= self.raster.rows - 0.5 + spare)
         if not self.raster.goes_round:
@@ -527,7 +530,7 @@ class Layout:
             "--center or --size"
         )
 
-    def _cells(self, target: CRS, points: Floats, middle: _Pair) -> tuple[Floats, Floats]:
+    def cells_at(self, target: CRS, points: Floats, middle: _Pair) -> tuple[Floats, Floats]:
         """Return the raster's (column, row) at x and y, (2, n), near a place of the same system."""
         x, y = np.concatenate([points, np.reshape(middle, (2, 1))], axis=1)
         own_x, own_y = map(
@@ -547,7 +550,13 @@ class Layout:
             row, column = target.own_cells
             return range(row, row + grid.rows), range(column, column + grid.columns)
 
-        columns, rows = self._cells(target.crs, _points(grid, _INSIDE), target.origin)
+        return self.cells_under(target.crs, target.origin, grid, margin)
+
+    def cells_under(
+        self, target: CRS, near: _Pair, grid: Grid, margin: float
+    ) -> tuple[range, range]:
+        """Return the rows and columns under a grid of a system, near a place of the same system."""
+        columns, rows = self.cells_at(target, _points(grid, _INSIDE), near)
         columns_under = _range_around(columns, self.raster.columns, margin)
         if self.raster.goes_round:
             columns_under = _range_around(columns, None, margin)
@@ -566,7 +575,7 @@ class Layout:
             )
 
         search = raster.gap_search(self.path)
-        outline = np.transpose(self._cells(target.crs, _points(target.grid, _RIM), target.origin))
+        outline = np.transpose(self.cells_at(target.crs, _points(target.grid, _RIM), target.origin))
         done = 0
         for piece_rows, piece_columns in raster.pieces(rows, columns):
             heights = raster.read(piece_rows, piece_columns)
@@ -607,7 +616,7 @@ class Layout:
         """Return the side of the raster's cells in those of the map, 1 at most."""
         if target.own_cells is not None:
             return 1.0
-        return min(1.0, self._cell_side() / target.grid.step_x)
+        return min(1.0, self.cell_side() / target.grid.step_x)
 
     def part(
         self, target: Target, row: int, column: int, grid: Grid, resampling: Resampling
@@ -628,7 +637,24 @@ class Layout:
     def _warped(
         self, target: Target, grid: Grid, resampling: Resampling, finer: float
     ) -> NDArray[np.float32]:
-        """Return heights of a part of the map, m, (rows, columns) from the north.
+        """Return heights of a part of the map, m, (rows, columns) from the north."""
+        rows, columns = self._part_under(target, grid, KERNEL / finer)
+        if not (rows and columns):
+            return np.full((grid.rows, grid.columns), np.nan, np.float32)
+        heights = self.raster.read(rows, columns)
+        return self.warp(heights, rows, columns, target.crs, grid, resampling, finer)
+
+    def warp(
+        self,
+        heights: NDArray[np.float32],
+        rows: range,
+        columns: range,
+        target: CRS,
+        grid: Grid,
+        resampling: Resampling,
+        finer: float,
+    ) -> NDArray[np.float32]:
+        """Return heights of the raster's rows and columns on a grid of a system, NaN without data.
 
         GDAL computes the ends and the middle of a row, and interpolates between them if that is
         within an eighth of a cell: rows of a strip are short, so that it is far less.
@@ -636,9 +662,7 @@ class Layout:
         rasterio = rasterio_module()
         raster = self.raster
         tile = np.full((grid.rows, grid.columns), np.nan, np.float32)
-        rows, columns = self._part_under(target, grid, _KERNEL / finer)
-        heights = raster.read(rows, columns) if rows and columns else tile[:0]
-        for first in range(0, grid.columns if heights.size else 0, STRIP_COLUMNS):
+        for first in range(0, grid.columns, STRIP_COLUMNS):
             strip = tile[:, first : first + STRIP_COLUMNS].copy()
             x, y = grid.positions(first, 0)
             rasterio.warp.reproject(
@@ -648,7 +672,7 @@ class Layout:
                 src_crs=raster.crs,
                 src_nodata=np.nan,
                 dst_transform=type(raster.transform)(grid.step_x, 0.0, x, 0.0, grid.step_y, y),
-                dst_crs=target.crs,
+                dst_crs=target,
                 dst_nodata=np.nan,
                 resampling=rasterio.enums.Resampling[resampling],
                 # GDAL would take a turned raster for a finer one, and smooth it
@@ -672,7 +696,7 @@ class Layout:
         if self.size is not None or target.own_cells is not None:
             return 1.0
         grid = target.grid
-        area = self.raster.rows * self.raster.columns * self._cell_side() ** 2
+        area = self.raster.rows * self.raster.columns * self.cell_side() ** 2
         return min(1.0, grid.rows * grid.columns * grid.step_x**2 / area)
 
 

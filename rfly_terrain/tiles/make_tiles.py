@@ -37,7 +37,8 @@ from rfly_terrain.files.dem_import import (
 from rfly_terrain.files.gaps import fill_gaps
 from rfly_terrain.files.raster_file import open_raster, rasterio_module
 from rfly_terrain.height_map.grid import Grid
-from rfly_terrain.tiles.mosaic import Mosaic, MosaicOptions
+from rfly_terrain.tiles.mosaic import MosaicOptions
+from rfly_terrain.tiles.sources import Sources
 from rfly_terrain.tiles.tile_files import (
     MANIFEST,
     MAX_SAMPLES,
@@ -75,9 +76,9 @@ class TileOptions:
 
 @dataclass(frozen=True)
 class TilePlan:
-    """Where the samples of tiles are in a mosaic."""
+    """Where the samples of tiles are in their sources."""
 
-    mosaic: Mosaic
+    sources: Sources
     layout: Layout
     target: Target
     grid: TileGrid
@@ -100,7 +101,7 @@ class TilePlan:
         north = whole.rows - columns.stop
         x, y = whole.positions(rows.start, north)
         part = Grid(len(columns), len(rows), whole.step_x, whole.step_y, x, y)
-        return self.layout.part(self.target, north, rows.start, part, self.resampling)
+        return self.sources.part(self.layout, self.target, north, rows.start, part, self.resampling)
 
     def filled(self, rows: range, columns: range) -> NDArray[np.float32]:
         """Return elevations without gaps, which are filled as in the whole map.
@@ -212,7 +213,9 @@ def make_tiles(
     jobs: int | None = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> TileGrid:
-    """Write a folder of tiles from elevation models that lie on one grid; return its grid.
+    """Write a folder of tiles from elevation models; return its grid.
+
+    Where two have a height, the first one counts.
 
     `jobs`: processes, by default one per core. A conversion of the same sources and options that
     was stopped is continued. Raises FileExistsError if the folder holds another one or another
@@ -227,12 +230,11 @@ def make_tiles(
     if not sources:
         raise ConfigError("no sources: name the files of an elevation model")
     place = Path(folder).absolute()
-    mosaic = Mosaic(sources, options.sources)
-    plan = _planned(mosaic, place, options, fill_nodata)
+    plan = _planned(Sources(sources, options.sources), place, options, fill_nodata)
     tiles = place / "tiles"
-    for file in mosaic.files:
-        if file.path.resolve().is_relative_to(tiles.resolve()):
-            raise ConfigError(f"{file.path}: lies among the tiles to be written")
+    for _, _, path in plan.sources.files:
+        if path.resolve().is_relative_to(tiles.resolve()):
+            raise ConfigError(f"{path}: lies among the tiles to be written")
 
     tiles.mkdir(parents=True, exist_ok=True)
     with sole_writer(tiles, waits=False):
@@ -248,12 +250,12 @@ def _converted(
 ) -> TileGrid:
     """Write the tiles that lack, and then the manifest; return its grid."""
     place = plan.folder
-    mosaic = plan.mosaic
     voids = _begin(plan, options, overwrite)
     jobs = parallel_jobs(jobs, len(plan.files))
 
     # numbers that stand for no height, and then the tiles
-    surveyed = len(mosaic.files) if voids is None and options.sources.nodata != "none" else 0
+    files = plan.sources.files
+    surveyed = len(files) if voids is None and options.sources.nodata != "none" else 0
     total = surveyed + len(plan.files)
     done = 0
 
@@ -276,7 +278,8 @@ def _converted(
         voids = run(_find_voids, [(number,) for number in range(surveyed)])
         write_text(place / CONVERSION, _record(plan, options, voids))
     if voids is not None:
-        mosaic.set_voids(voids)
+        for (mosaic, number, _), found in zip(files, voids, strict=True):
+            mosaic.files[number] = replace(mosaic.files[number], voids=found)
     ranges = np.array(run(_write, plan.files))
 
     grid = replace(plan.grid, z_min=float(ranges[:, 0].min()), z_max=float(ranges[:, 1].max()))
@@ -285,12 +288,9 @@ def _converted(
     return grid
 
 
-def _planned(mosaic: Mosaic, folder: Path, options: TileOptions, fills_gaps: bool) -> TilePlan:
+def _planned(sources: Sources, folder: Path, options: TileOptions, fills_gaps: bool) -> TilePlan:
     """Return where the tiles lie."""
-    name: StrPath = mosaic.files[0].path
-    if len(mosaic.files) > 1:
-        name = f"{mosaic.files[0].path} and {len(mosaic.files) - 1} more"
-    layout = Layout(name, mosaic, options.resolution, options.size)
+    layout = sources.layout(options.resolution, options.size)
     center = options.center
     latitude, longitude = layout.center() if center is None else center
     longitude -= 360.0 * round(longitude / 360.0)
@@ -299,7 +299,7 @@ def _planned(mosaic: Mosaic, folder: Path, options: TileOptions, fills_gaps: boo
         target = layout.own_grid(center, axes)
     else:
         target = layout.local_grid(latitude, longitude)
-    check_grid(target.grid, name, MAX_SAMPLES)
+    check_grid(target.grid, sources.name, MAX_SAMPLES)
 
     cells = target.grid
     x, y = cells.centres(cells.rows - 1, 0)
@@ -315,7 +315,7 @@ def _planned(mosaic: Mosaic, folder: Path, options: TileOptions, fills_gaps: boo
         z_max=0.0,
         side=options.side,
     )
-    return TilePlan(mosaic, layout, target, grid, folder, options.resampling, fills_gaps)
+    return TilePlan(sources, layout, target, grid, folder, options.resampling, fills_gaps)
 
 
 def _begin(plan: TilePlan, options: TileOptions, overwrite: bool) -> list[Any] | None:
@@ -359,9 +359,9 @@ def _record(plan: TilePlan, options: TileOptions, voids: list[Any] | None) -> st
 def _digest(plan: TilePlan, options: TileOptions) -> str:
     """Return what tells a conversion from others: sources, their sizes and times, options."""
     facts = [repr(options), repr(plan.grid)]
-    for file in plan.mosaic.files:
-        status = os.stat(file.path)
-        facts.append(f"{file.path} {status.st_size} {status.st_mtime_ns}")
+    for _, _, path in plan.sources.files:
+        status = os.stat(path)
+        facts.append(f"{path} {status.st_size} {status.st_mtime_ns}")
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
 
@@ -391,7 +391,8 @@ def _hold(plan: TilePlan) -> None:
 def _find_voids(number: int) -> list[float] | None:
     """Return the heights of a source that stand for none."""
     assert _plan is not None
-    return _plan.mosaic.find_voids(number)[1]
+    mosaic, own_number, _ = _plan.sources.files[number]
+    return mosaic.find_voids(own_number)[1]
 
 
 def _write(i: int, j: int) -> tuple[float, float]:

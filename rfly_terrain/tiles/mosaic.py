@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 from rfly_terrain.files.dem_import import height_scale
@@ -24,6 +23,10 @@ from rfly_terrain.files.raster_file import (
     coordinate_system,
     open_raster,
 )
+
+if TYPE_CHECKING:
+    from rasterio import Affine
+    from rasterio.crs import CRS
 
 OFF_GRID = 0.01
 """Largest distance between the cells of two files that count as the same grid, cells."""
@@ -42,18 +45,50 @@ class MosaicOptions:
 
 
 @dataclass(frozen=True)
-class _File:
-    """A file, and the cells of the mosaic that it has."""
+class SourceFile:
+    """A file, its own grid, and the cells of its mosaic that it has."""
 
     path: Path
-    row: int
-    column: int
+    crs: CRS
+    transform: Affine
+    turn: float
+    """360 degrees in the file's unit; 0 for lengths."""
     rows: int
     columns: int
     band: int
     scale: HeightScale
+    row: int = 0
+    column: int = 0
     voids: list[float] | None = None
     """Heights that stand for none, m; see `GapSearch.voids`."""
+
+    @classmethod
+    def open(cls, name: StrPath, options: MosaicOptions) -> SourceFile:
+        """Return what a file says. Raises ConfigError, TerrainFileNotFound, TerrainFormatError."""
+        path = Path(name).absolute()
+        with open_raster(path) as dataset:
+            crs = coordinate_system(dataset, options.crs, path)
+            band = band_of_heights(dataset, options.band, path)
+            scale = height_scale(dataset, band, crs, options.unit, path)
+            raster = RasterHeights(dataset, band, crs, scale, None)
+        if not raster.is_upright:
+            raise ConfigError(f"{path}: its rows are askew; warp it with gdalwarp first")
+        size = (raster.rows, raster.columns)
+        return cls(path, crs, raster.transform, raster.turn, *size, band, scale)
+
+    def cells_from(self, first: SourceFile) -> tuple[float, float] | None:
+        """Return the distance from another file's corner, (row, column); None: another grid."""
+        own = self.transform
+        grid = first.transform
+        is_same = np.allclose((own.a, own.e), (grid.a, grid.e), rtol=1e-6, atol=0)
+        if self.crs != first.crs or not is_same:
+            return None
+        x = own.c - grid.c
+        if self.turn:
+            x -= self.turn * round(x / self.turn)
+        row, column = (own.f - grid.f) / grid.e, x / grid.a
+        is_between = max(abs(column - round(column)), abs(row - round(row))) > OFF_GRID
+        return None if is_between else (row, column)
 
 
 class Mosaic(RasterHeights):
@@ -62,75 +97,50 @@ class Mosaic(RasterHeights):
     It can be pickled, and opens each file when it reads from it.
     """
 
-    def __init__(self, paths: Sequence[StrPath], options: MosaicOptions) -> None:
-        """Read the headers of the files.
+    def __init__(self, files: Sequence[SourceFile], options: MosaicOptions, near: float) -> None:
+        """Join files on the grid of the first one.
 
-        Raises TerrainFileNotFound, TerrainFormatError, and ConfigError for files that do not fit
-        together.
+        near: longitude, turns, on whose side of a turn a mosaic in degrees lies.
         """
-        if options.outside is not None:
-            finite_number("outside", options.outside, "m")
+        first = files[0]
         self.options = options
         self.nodata = options.nodata
         self.voids = None
-        self.files: list[_File] = []
-        for path in paths:
-            self._add(Path(path).absolute())
+        self.crs = first.crs
+        self.turn = first.turn
+        self.is_upright = True
 
         # the corner in the north-west
-        row = min(file.row for file in self.files)
-        column = min(file.column for file in self.files)
-        affine = self.transform
+        cells = [file.cells_from(first) or (0.0, 0.0) for file in files]
+        row, column = (round(least) for least in np.min(cells, axis=0))
+        affine = first.transform
+        self.transform = affine
         c, f = self.world(column, row)
         self.files = [
-            replace(file, row=file.row - row, column=file.column - column) for file in self.files
+            replace(file, row=round(v) - row, column=round(u) - column)
+            for file, (v, u) in zip(files, cells, strict=True)
         ]
         self.rows = max(file.row + file.rows for file in self.files)
         self.columns = max(file.column + file.columns for file in self.files)
 
-        # degrees: the middle between -180 and 180
         if self.turn:
-            c -= self.turn * round((c + affine.a * self.columns / 2) / self.turn)
+            c -= self.turn * round((c + affine.a * self.columns / 2) / self.turn - near)
         self.goes_round = bool(self.turn) and self.columns >= round(self.turn / affine.a)
         self.transform = type(affine)(affine.a, 0.0, c, 0.0, affine.e, f)
 
-    def _add(self, path: Path) -> None:
-        """Add a file; the first one sets the grid."""
-        given = self.options
-        with open_raster(path) as dataset:
-            crs = coordinate_system(dataset, given.crs, path)
-            band = band_of_heights(dataset, given.band, path)
-            scale = height_scale(dataset, band, crs, given.unit, path)
-            raster = RasterHeights(dataset, band, crs, scale, None)
-
-        if not raster.is_upright:
-            raise ConfigError(f"{path}: its rows are askew; warp it with gdalwarp first")
-        if not self.files:
-            self.crs = crs
-            self.transform = raster.transform
-            self.turn = raster.turn
-            self.is_upright = True
-
-        own = raster.transform
-        grid = self.transform
-        if crs != self.crs or not np.allclose((own.a, own.e), (grid.a, grid.e), rtol=1e-6, atol=0):
-            raise ConfigError(
-                f"{path}: cells of {own.a:.9g} x {-own.e:.9g} in {crs.to_string()}, expected "
-                f"{grid.a:.9g} x {-grid.e:.9g} in {self.crs.to_string()} as in "
-                f"{self.files[0].path.name}; make tiles of each kind on their own"
+    def count(self, columns: Any, rows: Any, spare: float) -> NDArray[np.int64]:
+        """Return how many files have (column, row), if they reach some cells farther."""
+        count = np.zeros(np.shape(columns), int)
+        for file in self.files:
+            u = columns - file.column
+            v = rows - file.row
+            count += (
+                (u >= -spare)
+                & (u <= file.columns + spare)
+                & (v >= -spare)
+                & (v <= file.rows + spare)
             )
-        x = own.c - grid.c
-        if self.turn:
-            x -= self.turn * round(x / self.turn)
-        column = x / grid.a
-        row = (own.f - grid.f) / grid.e
-        if max(abs(column - round(column)), abs(row - round(row))) > OFF_GRID:
-            raise ConfigError(
-                f"{path}: its cells lie between those of {self.files[0].path.name}; warp one of "
-                "them with gdalwarp -tap first"
-            )
-        size = (raster.rows, raster.columns)
-        self.files.append(_File(path, round(row), round(column), *size, band, scale))
+        return count
 
     def find_voids(self, number: int) -> tuple[Gaps, list[float] | None]:
         """Return the cells of a file without a height, and the numbers that stand for none."""
@@ -142,13 +152,7 @@ class Mosaic(RasterHeights):
                 search.add(raster.read(rows, columns))
         return search.result(), search.voids
 
-    def set_voids(self, voids: Sequence[list[float] | None]) -> None:
-        """Note what `find_voids` has found, file by file."""
-        self.files = [
-            replace(file, voids=found) for file, found in zip(self.files, voids, strict=True)
-        ]
-
-    def _raster(self, dataset: Any, file: _File) -> RasterHeights:
+    def _raster(self, dataset: Any, file: SourceFile) -> RasterHeights:
         """Return the reader of an open file."""
         raster = RasterHeights(dataset, file.band, self.crs, file.scale, self.nodata)
         raster.voids = file.voids
