@@ -185,8 +185,8 @@ def fit_log(rng: random.Random) -> Files:
                     "effort": [],
                 },
                 "/wheel_loads": {
-                    "layout": {"dim": [], "data_offset": 0},
-                    "data": listed([number(77.0) for _ in range(4)]),
+                    "header": header,
+                    "load": listed([number(77.0) for _ in range(4)]),
                 },
                 "/ground_truth/odom": {
                     "header": header,

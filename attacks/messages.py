@@ -447,9 +447,8 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
     import numpy as np
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path as PathMessage
-    from rfly_suite.msg import PlacedObjectArray, RotorCommand, TerrainMap
+    from rfly_suite.msg import PlacedObjectArray, RotorCommand, TerrainMap, WheelLoads
     from sensor_msgs.msg import JointState, PointCloud2, PointField
-    from std_msgs.msg import Float64MultiArray
 
     from rfly_amphibious.sensors.sensor_suite import joint_names
     from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -527,6 +526,11 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
         positions.header.stamp = ns_to_stamp(time.time_ns())
         return positions
 
+    def loads() -> Any:
+        measured = WheelLoads(load=[10.0] * 4)
+        measured.header.stamp = ns_to_stamp(time.time_ns())
+        return measured
+
     return {
         "rfly_suite/VehicleStateArray": states,
         "rfly_suite/TerrainMap": terrain,
@@ -535,7 +539,7 @@ def sensible_makers() -> dict[str, Callable[[], Any]]:
         "sensor_msgs/PointCloud2": cloud,
         "sensor_msgs/JointState": joint_state,
         "nav_msgs/Path": path,
-        "std_msgs/Float64MultiArray": lambda: Float64MultiArray(data=[10.0] * 4),
+        "rfly_suite/WheelLoads": loads,
     }
 
 

@@ -63,7 +63,7 @@ class SampleTopic(NamedTuple):
     type: str
     """Type of the messages."""
     frame: str
-    """Frame of the messages, of the vehicle if it is not the world; "" without a header."""
+    """Frame of the messages, of the vehicle if it is not the world."""
     fields: MessageFields
 
 
@@ -133,7 +133,11 @@ SAMPLE_TOPICS: Mapping[str, SampleTopic] = MappingProxyType(
             "height", "height", "sensor_msgs/Range", "height_link", {"distance": ("range",)}
         ),
         "wheel_loads": SampleTopic(
-            "wheel_loads", "wheel_loads", "std_msgs/Float64MultiArray", "", {"load": ("data",)}
+            "wheel_loads",
+            "wheel_loads",
+            "rfly_suite/WheelLoads",
+            "base_link",
+            {"load": ("load",)},
         ),
         "environment/wind": SampleTopic(
             "wind", "wind", "geometry_msgs/Vector3Stamped", WORLD, {"velocity": _xyz("vector")}
@@ -148,10 +152,15 @@ SAMPLE_TOPICS: Mapping[str, SampleTopic] = MappingProxyType(
 
 @functools.cache
 def numbers_of(topic: str) -> Callable[[Any], list[float]]:
-    """Return the function from a message of a topic to its numbers, in the order of its fields."""
+    """Return the function from a message of a topic to its numbers, in the order of its fields.
+
+    Older recordings of wheel_loads, without stamps, are read as well.
+    """
+    if topic == "wheel_loads":
+        return lambda message: list(message.load if hasattr(message, "load") else message.data)
     paths = [path for fields in SAMPLE_TOPICS[topic].fields.values() for path in fields]
     read: Callable[[Any], Any] = attrgetter(*paths)
-    is_number = len(paths) == 1 and topic != "wheel_loads"
+    is_number = len(paths) == 1
     return lambda message: [read(message)] if is_number else list(read(message))
 
 
@@ -194,7 +203,7 @@ class SampleMessages:
     def __call__(self, topic: str, readings: Any) -> list[Any]:
         """Return the messages of a topic for samples of its kind."""
         kind, _, _, frame, fields = SAMPLE_TOPICS[topic]
-        if frame not in ("", WORLD):
+        if frame != WORLD:
             frame = frame_of(self._vehicle, frame)
         columns = (
             readings.columns(self._steered, self._steering_rate)
@@ -205,9 +214,7 @@ class SampleMessages:
         messages = []
         rows = (column.tolist() for column in (readings.time, *columns))
         for time, *values in zip(*rows, strict=True):
-            message = self._new[topic]()
-            if frame:
-                stamped(message, time, frame, self._epoch_ns)
+            message = stamped(self._new[topic](), time, frame, self._epoch_ns)
             for put, value in zip(self._puts[topic], values, strict=True):
                 put(message, value)
             for put, value in self._constants[topic]:
@@ -308,16 +315,12 @@ def _diagonal(variances: ArrayLike) -> Floats:
 class SampleReader:
     """Samples from the messages of the topics that estimators and controllers subscribe to.
 
-    Each has a single sample. `load_time()` returns the time (s) of wheel_loads, which has no stamp.
-    A GPS's samples come with the second of its two messages; the first gives None. Raise
-    SensorMessageError.
+    Each has a single sample. A GPS's samples come with the second of its two messages; the first
+    gives None. Raise SensorMessageError.
     """
 
-    def __init__(
-        self, params: VehicleParameters, load_time: Callable[[], float] = lambda: 0.0
-    ) -> None:
+    def __init__(self, params: VehicleParameters) -> None:
         self._wheels = len(params.wheels)
-        self._load_time = load_time
         self._joints = JointReader(params)
         self._halves: dict[str, Any] = {}
         """Messages of the GPS, by topic, whose other half has not come yet."""
@@ -327,8 +330,8 @@ class SampleReader:
         if topic == "joint_states":
             return self._joints(message)
         if topic == "wheel_loads":
-            load = finite("wheel_loads", message.data, (self._wheels,))
-            return samples.WheelLoadSamples(np.array([self._load_time()]), load[None])
+            load = finite("wheel_loads", message.load, (self._wheels,))
+            return samples.WheelLoadSamples(np.array([time_of(message)]), load[None])
         if topic in _GPS_TOPICS:
             return self._fix(topic, message)
         sample: Callable[..., Any] = _SAMPLES[SAMPLE_TOPICS[topic].kind]

@@ -15,8 +15,7 @@ from typing import Any
 
 from ackermann_msgs.msg import AckermannDriveStamped
 from rclpy.node import Node
-from rfly_suite.msg import RotorCommand, WheelCommand
-from std_msgs.msg import String
+from rfly_suite.msg import RotorCommand, VehicleMode, WheelCommand
 
 from rfly_amphibious.ros.command_msgs import wheel_command_to_msg
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
@@ -95,7 +94,7 @@ class ChassisControlNode(Node):
             )
         else:
             self._subscribe_commands(name)
-        subscription(self, String, "mode", self._on_mode, LATCHED)
+        subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
         if self._guided:
             subscription(self, RotorCommand, "cmd/rotors", self._on_cmd_rotors, COMMANDS)
         self._update_diagnostics()
@@ -125,13 +124,13 @@ class ChassisControlNode(Node):
         except CommandError as error:
             self._refuse("cmd/ackermann", error)
 
-    def _on_mode(self, message: String) -> None:
+    def _on_mode(self, message: VehicleMode) -> None:
         try:
-            self._received_mode = Mode(message.data)
+            self._received_mode = Mode(message.mode)
         except ValueError:
             self._received_mode = None
             self._refuse(
-                "mode", f"{message.data!r}, expected one of {', '.join(m.value for m in Mode)}"
+                "mode", f"{message.mode!r}, expected one of {', '.join(m.value for m in Mode)}"
             )
         self._mode_at = time.monotonic()
         if not self._lock_step:

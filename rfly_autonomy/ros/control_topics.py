@@ -189,12 +189,14 @@ class ControlLoop:
         answers: Sequence[str] = (),
         reset_text: str,
         before_tick: Callable[[], None] = lambda: None,
+        after_reset: Callable[[], None] = lambda: None,
     ) -> None:
         """Subscribe.
 
         `step(estimate, dt)` returns the command as a message. `before_tick` is called for a new
-        tick. `guided_by`: topics of guidance_node in the lock-step; `answers`: topics of other
-        nodes whose answers to a tick come before this one (`answered`).
+        tick, `after_reset` when the time went back. `guided_by`: topics of guidance_node in the
+        lock-step; `answers`: topics of other nodes whose answers to a tick come before this one
+        (`answered`).
         """
         self._node = node
         self._diagnostics = diagnostics
@@ -202,8 +204,9 @@ class ControlLoop:
         self._step = step
         self._commands = commands
         self._reset_text = reset_text
+        self._after_reset = after_reset
 
-        self._read = SampleReader(params, lambda: controller.time)
+        self._read = SampleReader(params)
         self._clock_topic = sensors[0]
         self._first_ns = -1
         """Newest stamp of the first sensor."""
@@ -260,6 +263,11 @@ class ControlLoop:
 
         subscription(self._node, msg_type, topic, on_command, COMMANDS)
 
+    @property
+    def stamp_ns(self) -> int:
+        """Newest stamp that was answered, ns; 0 before the first."""
+        return max(self._last_ns, 0)
+
     def answered(self, topic: str, stamp_ns: int) -> None:
         """Note the answer of another node to a tick, in lock-step."""
         if self._gate is not None:
@@ -288,7 +296,7 @@ class ControlLoop:
             self._gate.heard(index)
         elif is_clock:
             self._answer_stamp(stamp_to_ns(message.header.stamp))
-        elif hasattr(message, "header"):
+        else:
             self._answer_other(stamp_to_ns(message.header.stamp))
 
     def _answer_other(self, stamp_ns: int) -> None:
@@ -325,6 +333,7 @@ class ControlLoop:
         self._first_ns = -1
         self._others_since_ns = -1
         self._last_ns = -1
+        self._after_reset()
 
     def _compute(self, stamp_ns: int, longest: float = math.inf) -> None:
         """Answer a stamp; the time step since the last one is at most `longest`, s."""

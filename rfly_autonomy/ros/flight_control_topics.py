@@ -14,7 +14,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rfly_suite.msg import AttitudeTarget, RotorCommand
+from rfly_suite.msg import AttitudeTarget, RotorCommand, VehicleMode
 from std_msgs.msg import Bool, String
 
 from rfly_amphibious.ros.command_msgs import rotor_command_to_msg
@@ -32,6 +32,7 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED
+from rfly_common.ros.stamps import ns_to_stamp
 
 
 def declare_gains(node: Node, params: VehicleParameters) -> VehicleParameters:
@@ -108,8 +109,9 @@ class FlightControlTopics:
         self._diagnostics = diagnostics
         self._changed = changed
         self._mode: Mode | None = None
+        self._mode_message = VehicleMode()
 
-        self._modes = publisher(node, String, "mode", LATCHED)
+        self._modes = publisher(node, VehicleMode, "mode", LATCHED)
         self.loop = ControlLoop(
             node,
             diagnostics,
@@ -121,6 +123,7 @@ class FlightControlTopics:
             lock_step=lock_step,
             guided_by=("cmd/pose", "cmd/mode") if guided else (),
             reset_text="the time went back: disarmed, all is forgotten",
+            after_reset=self._publish_change,
         )
 
         self._commands = MotionCommands(
@@ -135,9 +138,9 @@ class FlightControlTopics:
         subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
 
         self._timer = node.create_timer(
-            MODE_PERIOD_S, self._publish_mode, clock=Clock(clock_type=ClockType.STEADY_TIME)
+            MODE_PERIOD_S, self._repeat_mode, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
-        self._publish_mode()
+        self._begin_mode()
 
         subscription(node, AttitudeTarget, "cmd/attitude", self._on_cmd_attitude, COMMANDS)
         follow_gains(node, params, flight.set_gains)
@@ -189,12 +192,18 @@ class FlightControlTopics:
         if mode is not self._mode:
             reason = self._flight.reason
             self._node.get_logger().info(f"{mode.value}: {reason}" if reason else mode.value)
-            self._publish_mode()
+            self._begin_mode()
             self._changed()
 
-    def _publish_mode(self) -> None:
+    def _begin_mode(self) -> None:
+        """Publish a new mode, stamped with the sample that it began with."""
         self._mode = self._flight.mode
-        self._modes.publish(String(data=self._mode.value))
+        self._mode_message = VehicleMode(mode=self._mode.value)
+        self._mode_message.header.stamp = ns_to_stamp(self.loop.stamp_ns)
+        self._modes.publish(self._mode_message)
+
+    def _repeat_mode(self) -> None:
+        self._modes.publish(self._mode_message)
 
     def values(self) -> dict[str, Any]:
         """Values for diagnostics, in addition to the text."""

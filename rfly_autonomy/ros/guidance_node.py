@@ -19,7 +19,7 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rfly_suite.msg import SimulationTick
+from rfly_suite.msg import SimulationTick, VehicleMode
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -123,7 +123,7 @@ class GuidanceNode(Node):
             self._ticks = publisher(self, SimulationTick, "guidance_tick", STATE_OUT)
 
         self._ground.start(self._diagnostics)
-        subscription(self, String, "mode", self._on_mode, LATCHED)
+        subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
         subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
         subscription(self, BatteryState, "battery", self._on_battery, STATE_IN)
         # last, so that the mode of the tick before is known
@@ -152,12 +152,12 @@ class GuidanceNode(Node):
     def _knows_ground(self) -> bool:
         return bool(self._scenario) or self._guide.route.terrain is not None
 
-    def _on_mode(self, message: String) -> None:
+    def _on_mode(self, message: VehicleMode) -> None:
         try:
-            self._mode = Mode(message.data)
+            self._mode = Mode(message.mode)
         except ValueError:
-            text = f"mode: {message.data!r} is none of the vehicle's"
-            self._diagnostics.refuse("unknown_modes", text, subject=message.data)
+            text = f"mode: {message.mode!r} is none of the vehicle's"
+            self._diagnostics.refuse("unknown_modes", text, subject=message.mode)
 
     def _on_battery(self, message: BatteryState) -> None:
         """Land, and take off no more, once the way down takes what the battery has left."""

@@ -102,9 +102,7 @@ class StateEstimatorNode(Node):
         )
 
         warm_up()  # before a node waits for an answer, after the first words to the user
-        # wheel_loads has no stamp: its time is the sensor's last one up to now, or in lock-step up
-        # to the tick
-        self._read = SampleReader(self._params, lambda: self._load_time(self._imu_time))
+        self._read = SampleReader(self._params)
         fitted = self._sensors.sensors()
         topics = [topic for topic in HEARD if SENSOR_TOPICS[topic].sensor in fitted]
         self._gate: TickGate | None = None
@@ -141,11 +139,6 @@ class StateEstimatorNode(Node):
                 self._use(kind, samples)
         if self._gate is not None:
             self._gate.heard(index)
-
-    def _load_time(self, now: float, before: int = 0) -> float:
-        """Return the last reading time of wheel_loads up to now, or some readings earlier, s."""
-        rate = self._sensors.wheel_loads.rate if self._sensors.wheel_loads is not None else 1.0
-        return (math.floor(now * rate + 1e-4) - before) / rate if math.isfinite(now) else -1.0
 
     def _use(self, kind: str, samples: Any) -> None:
         if kind == "imu":
@@ -208,19 +201,13 @@ class StateEstimatorNode(Node):
     # --- lock-step
 
     def _answer_tick(self, stamp_ns: int) -> None:
-        tick = stamp_ns * 1e-9
         waiting = self._waiting
         self._waiting = []
-        loads = sum(kind == "wheel_loads" for kind, _ in waiting)
         # the IMU last, after all readings of its time
-        for kind, read in sorted(waiting, key=lambda item: item[0] == "imu"):
-            samples = read
-            if kind == "wheel_loads":
-                loads -= 1
-                samples = read._replace(time=np.array([self._load_time(tick, loads)]))
+        for kind, samples in sorted(waiting, key=lambda item: item[0] == "imu"):
             self._feed(kind, samples)
 
-        self._imu_time = tick
+        self._imu_time = stamp_ns * 1e-9
         self._publish(self._estimator.estimate, stamp_ns)
 
     # --- publishing

@@ -12,6 +12,7 @@ from typing import Any
 
 from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.node import Node
+from rfly_suite.msg import VehicleMode
 from sensor_msgs.msg import Joy
 from std_msgs.msg import String
 
@@ -64,13 +65,13 @@ class TeleopNode(Node):
         self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
         self._requests = publisher(self, String, "cmd/mode", COMMANDS)
 
-        subscription(self, String, "mode", self._on_mode, LATCHED)
+        subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
         subscription(self, Joy, "joy", self._on_joy, SENSORS)
         self._update_diagnostics()
         self.get_logger().info("waiting for joy")
 
-    def _on_mode(self, message: String) -> None:
-        self._pilot.mode = message.data
+    def _on_mode(self, message: VehicleMode) -> None:
+        self._pilot.mode = message.mode
 
     def _on_joy(self, message: Joy) -> None:
         self._heard_at = time.monotonic()

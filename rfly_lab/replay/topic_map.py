@@ -50,7 +50,9 @@ ROLES = {
         ("nav_msgs/Odometry", *_TWISTS[:2]),
         ("wheel/odom", "wheel_odom", "odom"),
     ),
-    "wheel_loads": Role("loads", ("std_msgs/Float64MultiArray",), ("wheel_loads",)),
+    "wheel_loads": Role(
+        "loads", ("rfly_suite/WheelLoads", "std_msgs/Float64MultiArray"), ("wheel_loads",)
+    ),
     "rotor_commands": Role("inputs", ("rfly_suite/RotorCommand",), ("cmd/rotors",), True),
     "wheel_commands": Role("inputs", ("rfly_suite/WheelCommand",), ("cmd/wheels",), True),
     "wind": Role("wind", ("geometry_msgs/Vector3Stamped",), ("environment/wind",)),

@@ -70,7 +70,7 @@ TOPICS = {
     **{f"/{topic}": SAMPLE_TOPICS[topic].type for topic in OF_TRUTH},
     "/ground_truth/forces": "rfly_suite/VehicleForces",
     "/rotor_speeds": "std_msgs/Float64MultiArray",
-    "/mode": "std_msgs/String",
+    "/mode": "rfly_suite/VehicleMode",
     "/vehicle_states": "rfly_suite/VehicleStateArray",
 }
 """Topics of a run, with the types of their messages."""
@@ -165,7 +165,7 @@ def _sensed(closed: ClosedLoopRun, vehicle: str) -> Iterator[Stamped]:
     yield 0, "/tf_static", {"transforms": links}
 
     height = closed.sensors.height
-    constants = {"wheel_loads": _layout("wheel", len(params.wheels))}
+    constants = {}
     if height is not None:
         variance = float(height.noise.variance(1.0 / height.rate)[0])
         constants["height_above_ground"] = {"variance": variance}
@@ -214,10 +214,7 @@ def _messages(run: ScenarioRun, vehicle: str) -> Iterator[Stamped]:
     """Yield the truth at each sample, in the order of time."""
     base = f"{vehicle}/base_link"
     params = run.scenario.params
-    constants = {
-        "imu/data": {"header.frame_id": base},
-        "wheel_loads": _layout("wheel", len(params.wheels)),
-    }
+    constants = {"imu/data": {"header.frame_id": base}}
     messages_of = _sample_messages(params, SensorParameters(name=""), vehicle, constants)
     truth = _truth(run)
     sampled: dict[str, list[Any]] = {}
@@ -318,12 +315,15 @@ def joint_samples(run: ScenarioRun) -> JointSamples:
 
 def _modes(run: ScenarioRun) -> Iterator[Stamped]:
     """Yield the mode at each change, and each MODE_PERIOD between."""
-    changes = {round(time * 1e9): mode.value for time, mode in run.modes}
+    began = {
+        round(time * 1e9): {"header": _header(time, ""), "mode": mode.value}
+        for time, mode in run.modes
+    }
     repeats = range(0, round(run.duration * 1e9) + 1, round(MODE_PERIOD * 1e9))
-    mode = ""
-    for time_ns in sorted({*changes, *repeats}):
-        mode = changes.get(time_ns, mode)
-        yield time_ns, "/mode", {"data": mode}
+    message = {"header": _header(0.0, ""), "mode": ""}
+    for time_ns in sorted({*began, *repeats}):
+        message = began.get(time_ns, message)
+        yield time_ns, "/mode", message
 
 
 def _header(time: float, frame: str) -> Message:
@@ -344,10 +344,6 @@ def _quaternion(xyzw: Floats) -> Message:
 
 def _array(label: str, values: Floats) -> Message:
     """Return a std_msgs/Float64MultiArray with one dimension."""
-    dim = _layout(label, len(values))["layout.dim"]
+    size = len(values)
+    dim = [{"label": label, "size": size, "stride": size}]
     return {"layout": {"dim": dim}, "data": values.tolist()}
-
-
-def _layout(label: str, size: int) -> dict[str, Any]:
-    """Return the layout of a std_msgs/Float64MultiArray with one dimension, by field."""
-    return {"layout.dim": [{"label": label, "size": size, "stride": size}]}

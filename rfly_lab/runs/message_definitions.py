@@ -10,7 +10,6 @@ from types import SimpleNamespace
 _FIELDS = {
     "builtin_interfaces/Time": "int32 sec\nuint32 nanosec",
     "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id",
-    "std_msgs/String": "string data",
     "std_msgs/MultiArrayDimension": "string label\nuint32 size\nuint32 stride",
     "std_msgs/MultiArrayLayout": "std_msgs/MultiArrayDimension[] dim\nuint32 data_offset",
     "std_msgs/Float64MultiArray": "std_msgs/MultiArrayLayout layout\nfloat64[] data",
@@ -43,6 +42,8 @@ _FIELDS = {
         "std_msgs/Header header\nfloat64[] spring_force\nfloat64[] damper_force\n"
         "float64[] slip_ratio\nfloat64[] slip_angle\nfloat64[] rotor_torque"
     ),
+    "rfly_suite/VehicleMode": "std_msgs/Header header\nstring mode",
+    "rfly_suite/WheelLoads": "std_msgs/Header header\nfloat64[] load",
     "rfly_suite/VehicleStateArray": (
         "std_msgs/Header header\nstring source\nint32[] id\nint32[] vehicle_type\n"
         "float64[] position\nfloat64[] orientation\nfloat32[] velocity\n"

@@ -22,7 +22,7 @@ from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParameters
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rfly_suite.action import ExecuteMission
-from rfly_suite.msg import AttitudeTarget, Fence, Mission, MissionParams
+from rfly_suite.msg import AttitudeTarget, Fence, Mission, MissionParams, VehicleMode
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import Float64, String, UInt8
 from unique_identifier_msgs.msg import UUID
@@ -213,7 +213,7 @@ class MavlinkVehicleTopics:
             node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED
         )
         subscription(node, Mission, f"{name}/mission", self._on_mission, LATCHED)
-        subscription(node, String, f"{name}/mode", self._on_mode, LATCHED)
+        subscription(node, VehicleMode, f"{name}/mode", self._on_mode, LATCHED)
 
     def destroy(self) -> None:
         """Take the action's client off the graph."""
@@ -330,8 +330,8 @@ class MavlinkVehicleTopics:
         """Return the id of a goal of this node."""
         return self._mark + number.to_bytes(8, "big")
 
-    def _on_mode(self, message: String) -> None:
-        self.vehicle.flight.situation.mode = message.data.strip().upper()
+    def _on_mode(self, message: VehicleMode) -> None:
+        self.vehicle.flight.situation.mode = message.mode.strip().upper()
 
     @property
     def silence_s(self) -> float:

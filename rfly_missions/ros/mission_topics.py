@@ -12,7 +12,7 @@ from typing import Any
 
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
-from rfly_suite.msg import Fence, MissionParams
+from rfly_suite.msg import Fence, MissionParams, VehicleMode
 from rfly_suite.msg import Mission as MissionMsg
 from rfly_suite.srv import SetMissionCommand
 from std_msgs.msg import Bool, String, UInt8
@@ -23,7 +23,7 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
-from rfly_common.ros.stamps import stamp_to_ns
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.state_sources import StampFilter
 from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.runner import MissionRunner, RunnerState
@@ -142,9 +142,9 @@ class MissionVehicle:
         self._modes = self._targets = self._requests = None
         land_air = vehicle.params.uav_type == "land-air"
         if shared.simulate and land_air:
-            self._modes = publisher(node, String, self._mode_topic, LATCHED)
+            self._modes = publisher(node, VehicleMode, self._mode_topic, LATCHED)
         else:
-            subscription(node, String, self._mode_topic, self._on_mode, LATCHED)
+            subscription(node, VehicleMode, self._mode_topic, self._on_mode, LATCHED)
 
         if not shared.simulate:
             subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)
@@ -261,8 +261,8 @@ class MissionVehicle:
         self._mode_done = bool(message.data)
         self._reported_at = time.monotonic()
 
-    def _on_mode(self, message: String) -> None:
-        self._mode = message.data.strip().upper()
+    def _on_mode(self, message: VehicleMode) -> None:
+        self._mode = message.mode.strip().upper()
 
     # --- commands
 
@@ -481,7 +481,9 @@ class MissionVehicle:
             and self.follower.mode != self._published_mode
         ):
             self._published_mode = self.follower.mode
-            self._modes.publish(String(data=self._published_mode or ""))
+            mode_message = VehicleMode(mode=self._published_mode or "")
+            mode_message.header.stamp = ns_to_stamp(now_ns)
+            self._modes.publish(mode_message)
 
         # what an external vehicle is to do
         if self._targets is not None and runner.guide is not None:

@@ -21,6 +21,7 @@ from nav_msgs.msg import Odometry
 from rclpy.duration import Duration
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
+from rfly_suite.msg import VehicleMode
 from sensor_msgs.msg import Range
 from std_msgs.msg import String
 
@@ -57,14 +58,14 @@ class KeyboardTeleop(Node):
         self._stamped = stamped
         self._request = publisher(self, String, "cmd/mode", COMMANDS)
 
-        subscription(self, String, "mode", self._on_mode, LATCHED)
+        subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
         subscription(self, Odometry, "odometry/filtered", self._on_odometry, STATE_IN)
         subscription(self, Range, "height_above_ground", self._on_height_above_ground, SENSORS)
 
-    def _on_mode(self, message: String) -> None:
-        if message.data != self.pilot.mode:
+    def _on_mode(self, message: VehicleMode) -> None:
+        if message.mode != self.pilot.mode:
             self._requested_mode = ""
-        self.pilot.set_mode(message.data)
+        self.pilot.set_mode(message.mode)
 
     def _on_odometry(self, message: Odometry) -> None:
         v = message.twist.twist.linear

@@ -376,9 +376,8 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
 ) -> None:
     """Five are refused by their name; none are 0 for all."""
     from node_harness import NodeProcess
-    from rfly_suite.msg import WheelCommand
+    from rfly_suite.msg import WheelCommand, WheelLoads
     from sensor_msgs.msg import JointState
-    from std_msgs.msg import Float64MultiArray
 
     from rfly_common.ros.qos import COMMANDS, sensor_qos
 
@@ -389,14 +388,14 @@ def test_a_vehicle_on_six_wheels_takes_six_numbers_and_its_chassis_node_gives_th
     with NodeProcess("amphibious_sim_node", domain_id, given, "-r", "__ns:=/car") as node:
         seat = Seat(domain_id, node)
         joints = seat.peer.receive(JointState, "/car/joint_states", sensor_qos(False))
-        loads = seat.peer.receive(Float64MultiArray, "/car/wheel_loads", sensor_qos(False))
+        loads = seat.peer.receive(WheelLoads, "/car/wheel_loads", sensor_qos(False))
         wheels = ["fl", "fr", "rl", "rr", "ml", "mr"]
         seat.until(lambda: joints and loads)
         assert [n.removeprefix("wheel_") for n in joints[-1].name if n.startswith("wheel_")] == [
             f"{wheel}_joint" for wheel in wheels
         ]
-        assert sum(loads[-1].data) == pytest.approx(36.0 * 9.80665, rel=1e-3)
-        assert len(loads[-1].data) == 6
+        assert sum(loads[-1].load) == pytest.approx(36.0 * 9.80665, rel=1e-3)
+        assert len(loads[-1].load) == 6
 
         text = (
             "cmd/wheels refused: drive_torque: 5 values, expected one for each of fl, fr, rl, rr, "

@@ -36,7 +36,7 @@ class Plant:
         from nav_msgs.msg import Odometry
         from rfly_suite import msg
         from sensor_msgs.msg import Imu, JointState, Range
-        from std_msgs.msg import Bool, Float64MultiArray, String
+        from std_msgs.msg import Bool, String
 
         from rfly_amphibious.ros.sensor_topics import sample_messages
         from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT, sensor_qos
@@ -55,7 +55,7 @@ class Plant:
         kinds = {"imu": ("imu/data", Imu), "joints": ("joint_states", JointState)}
         kinds |= {
             "height": ("height_above_ground", Range),
-            "wheel_loads": ("wheel_loads", Float64MultiArray),
+            "wheel_loads": ("wheel_loads", msg.WheelLoads),
         }
         self.topics = {kind: topic for kind, (topic, _) in kinds.items()}
         self.out = {
@@ -68,7 +68,7 @@ class Plant:
         self.failsafe = peer.publisher(Bool, f"{vehicle}/failsafe", LATCHED)
         self.rotors = peer.receive(msg.RotorCommand, f"{vehicle}/cmd/rotors", COMMANDS)
         self.wheels = peer.receive(msg.WheelCommand, f"{vehicle}/cmd/wheels", COMMANDS)
-        self.modes = peer.receive(String, f"{vehicle}/mode", LATCHED)
+        self.modes = peer.receive(msg.VehicleMode, f"{vehicle}/mode", LATCHED)
         self.diagnostics = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         self.ticks = (
             peer.publisher(msg.SimulationTick, f"{vehicle}/simulation_tick", STATE_OUT)
@@ -88,7 +88,7 @@ class Plant:
 
     @property
     def mode(self):
-        return self.modes[-1].data if self.modes else ""
+        return self.modes[-1].mode if self.modes else ""
 
     def sense(self):
         """A tick of the simulation; its samples go out. Counts by kind."""
@@ -449,6 +449,10 @@ def test_lock_step_from_a_stand_into_the_air(domain_id):
         stamps = [m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in plant.rotors[first:]]
         expected = [TICK_NS] * (len(stamps) - 1)
         assert np.diff(stamps).tolist() == expected
+        began = {m.mode: m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in plant.modes}
+        asked = round(begin * 1e9)
+        assert (began["DISARMED"], began["DRIVE"], began["TAKEOFF"]) == (0, asked, asked)
+        assert began["FLIGHT"] in stamps
         plant.sim.reset()  # the first tick has no samples, and is not answered by what flew before
         plant.tell_tick(dict.fromkeys(plant.out, 0))
         peer.spin_until(lambda: plant.mode == "DISARMED")

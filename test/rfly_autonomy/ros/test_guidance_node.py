@@ -39,6 +39,7 @@ class Puppet:
         from diagnostic_msgs.msg import DiagnosticArray
         from geometry_msgs.msg import PoseStamped
         from nav_msgs.msg import Odometry
+        from rfly_suite.msg import VehicleMode
         from std_msgs.msg import String
 
         from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
@@ -61,19 +62,19 @@ class Puppet:
         self.poses = peer.receive(PoseStamped, "pose", STATE_OUT)
         self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         self._odometry = peer.node.create_publisher(Odometry, "odometry/global", STATE_OUT)
-        self._mode = peer.node.create_publisher(String, "mode", LATCHED)
+        self._mode = peer.node.create_publisher(VehicleMode, "mode", LATCHED)
         self._seen = 0
 
     def tell(self):
         from nav_msgs.msg import Odometry
-        from std_msgs.msg import String
+        from rfly_suite.msg import VehicleMode
 
         from rfly_common.ros.stamps import ns_to_stamp
 
         self.told_at = time.monotonic()
         if self.told != self.mode:
             self.told = self.mode
-            self._mode.publish(String(data=self.mode))
+            self._mode.publish(VehicleMode(mode=self.mode))
         message = Odometry()
         message.header.frame_id = "map"
         message.child_frame_id = "amphibious/base_link"

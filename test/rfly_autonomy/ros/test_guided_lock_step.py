@@ -43,7 +43,7 @@ def run_mission(domain_id, namespace, scenario, sensors, processes):
     from nav_msgs.msg import Odometry
     from rclpy.event_handler import SubscriptionEventCallbacks
     from rclpy.qos import QoSProfile, ReliabilityPolicy
-    from std_msgs.msg import String
+    from rfly_suite.msg import VehicleMode
 
     from rfly_common.ros.qos import LATCHED
     from rfly_common.ros.stamps import stamp_to_ns
@@ -58,7 +58,7 @@ def run_mission(domain_id, namespace, scenario, sensors, processes):
         QoSProfile(depth=10_000, reliability=ReliabilityPolicy.RELIABLE),
         event_callbacks=SubscriptionEventCallbacks(matched=matched.append),
     )
-    modes = peer.receive(String, f"/{namespace}/mode", LATCHED)
+    modes = peer.receive(VehicleMode, f"/{namespace}/mode", LATCHED)
 
     of_all = {"lock_step": "true", "vehicle": "scale", "sensors": sensors, "scenario": scenario}
     simulation = {**of_all, "seed": "4", "real_time_factor": "0.0"}
@@ -76,7 +76,7 @@ def run_mission(domain_id, namespace, scenario, sensors, processes):
             for nodes in processes
         ]
         peer.spin_until(lambda: any("is done" in each.output for each in controllers), PATIENCE)
-        peer.spin_until(lambda: modes[-1].data == "DRIVE")  # the topic may come after the log
+        peer.spin_until(lambda: modes[-1].mode == "DRIVE")  # the topic may come after the log
     peer.close()
 
     poses = {
@@ -89,7 +89,7 @@ def run_mission(domain_id, namespace, scenario, sensors, processes):
         )
         for message in truth
     }
-    words = [message.data for message in modes]
+    words = [message.mode for message in modes]
     changes = [word for k, word in enumerate(words) if k == 0 or words[k - 1] != word]
     return poses, changes
 

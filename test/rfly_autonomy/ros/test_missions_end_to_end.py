@@ -53,8 +53,7 @@ class Loop:
     def __init__(self, stack, peer, domain_id, sensors):
         from nav_msgs.msg import Odometry
         from node_harness import NodeProcess
-        from rfly_suite.msg import TerrainMap
-        from std_msgs.msg import String
+        from rfly_suite.msg import TerrainMap, VehicleMode
 
         from rfly_common.ros.qos import LATCHED, STATE_OUT
         from rfly_terrain.ros.terrain_msgs import height_map_to_msg
@@ -79,7 +78,7 @@ class Loop:
             )
         ]
         self.truth = peer.receive(Odometry, "/duck/ground_truth/odom", STATE_OUT)
-        self.modes = peer.receive(String, "/duck/mode", LATCHED)
+        self.modes = peer.receive(VehicleMode, "/duck/mode", LATCHED)
         self._map = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
         self._map.publish(height_map_to_msg(ridge(), (47.0, 8.0, 500.0), 1, 10**6))
         try:
@@ -89,12 +88,12 @@ class Loop:
 
     @property
     def mode(self):
-        return self.modes[-1].data if self.modes else ""
+        return self.modes[-1].mode if self.modes else ""
 
     @property
     def words(self):
         """The modes, without repetitions."""
-        words = [m.data for m in self.modes]
+        words = [m.mode for m in self.modes]
         return [word for k, word in enumerate(words) if k == 0 or words[k - 1] != word]
 
     @property

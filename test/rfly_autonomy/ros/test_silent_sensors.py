@@ -32,6 +32,7 @@ class Loop:
     def __init__(self, stack, domain_id, folder, sensor, lock_step, height=2, time_s=5.5):
         from nav_msgs.msg import Odometry
         from node_harness import NodeProcess, Peer
+        from rfly_suite.msg import VehicleMode
         from std_msgs.msg import Bool, String
 
         from rfly_common.ros.qos import COMMANDS, LATCHED, sensor_qos
@@ -56,7 +57,7 @@ class Loop:
         self.peer = peer = Peer(domain_id)
         stack.callback(peer.close)
         self.truth = peer.receive(Odometry, "/duck/ground_truth/odom", sensor_qos(lock_step))
-        self.modes = peer.receive(String, "/duck/mode", LATCHED)
+        self.modes = peer.receive(VehicleMode, "/duck/mode", LATCHED)
         self.failsafe = peer.receive(Bool, "/duck/failsafe", LATCHED)
         self.nodes = [
             stack.enter_context(
@@ -72,7 +73,7 @@ class Loop:
     @property
     def words_of_mode(self):
         """The modes, without repetitions."""
-        words = [message.data for message in self.modes]
+        words = [message.mode for message in self.modes]
         return [word for k, word in enumerate(words) if k == 0 or words[k - 1] != word]
 
     @property

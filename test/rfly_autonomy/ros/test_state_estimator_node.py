@@ -56,7 +56,7 @@ class Vehicle:
         from diagnostic_msgs.msg import DiagnosticArray
         from geometry_msgs.msg import TwistStamped
         from nav_msgs.msg import Odometry
-        from rfly_suite.msg import SimulationTick
+        from rfly_suite.msg import SimulationTick, WheelLoads
         from sensor_msgs.msg import (
             FluidPressure,
             Imu,
@@ -65,7 +65,6 @@ class Vehicle:
             NavSatFix,
             Range,
         )
-        from std_msgs.msg import Float64MultiArray
         from tf2_msgs.msg import TFMessage
 
         from rfly_amphibious.ros.sensor_topics import sample_messages
@@ -86,7 +85,7 @@ class Vehicle:
             FluidPressure,
             JointState,
             Range,
-            Float64MultiArray,
+            WheelLoads,
         )
         topics = " ".join(TOPICS.values()).split()
         qos = sensor_qos(lock_step)

@@ -56,6 +56,7 @@ class Vehicle:
     def __init__(self, peer, namespace, stamped=True):
         from geometry_msgs.msg import Twist, TwistStamped
         from nav_msgs.msg import Odometry
+        from rfly_suite.msg import VehicleMode
         from sensor_msgs.msg import Range
         from std_msgs.msg import String
 
@@ -66,7 +67,7 @@ class Vehicle:
             TwistStamped if stamped else Twist, f"{namespace}/cmd_vel", COMMANDS
         )
         self.requests = peer.receive(String, f"{namespace}/cmd/mode", COMMANDS)
-        self._mode = peer.node.create_publisher(String, f"{namespace}/mode", LATCHED)
+        self._mode = peer.node.create_publisher(VehicleMode, f"{namespace}/mode", LATCHED)
         self._odometry = peer.node.create_publisher(
             Odometry, f"{namespace}/odometry/filtered", STATE_OUT
         )
@@ -76,10 +77,10 @@ class Vehicle:
 
     def tell(self, mode, speed=0.0, height=0.0):
         from nav_msgs.msg import Odometry
+        from rfly_suite.msg import VehicleMode
         from sensor_msgs.msg import Range
-        from std_msgs.msg import String
 
-        self._mode.publish(String(data=mode))
+        self._mode.publish(VehicleMode(mode=mode))
         odometry = Odometry()
         odometry.twist.twist.linear.x = speed
         self._odometry.publish(odometry)

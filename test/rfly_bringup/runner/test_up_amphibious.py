@@ -37,8 +37,7 @@ def test_a_vehicle_drives_and_flies_by_itself_and_the_bridge_shows_it(
     from diagnostic_msgs.msg import DiagnosticArray
     from nav_msgs.msg import Odometry
     from node_harness import Peer, diagnostic
-    from rfly_suite.msg import VehicleStateArray
-    from std_msgs.msg import String
+    from rfly_suite.msg import VehicleMode, VehicleStateArray
 
     from rfly_common.ros.qos import FLEET_IN, LATCHED, SENSORS, STATE_OUT
     from rfly_common.ros.stamps import stamp_to_ns
@@ -54,7 +53,7 @@ def test_a_vehicle_drives_and_flies_by_itself_and_the_bridge_shows_it(
     peer = Peer(domain_id)
     try:
         truth = peer.receive(Odometry, "/amphibious_1/ground_truth/odom", SENSORS)
-        mode = peer.receive(String, "/amphibious_1/mode", LATCHED)
+        mode = peer.receive(VehicleMode, "/amphibious_1/mode", LATCHED)
         shown = peer.receive(VehicleStateArray, "/vehicle_states", FLEET_IN)
         said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
 
@@ -78,8 +77,8 @@ def test_a_vehicle_drives_and_flies_by_itself_and_the_bridge_shows_it(
         assert int(diagnostic(said, "bridge")[2]["fleet_vehicles"]) == 1
 
         peer.spin_until(lambda: truth[-1].pose.pose.position.z > 1.0)
-        peer.spin_until(lambda: mode[-1].data == "FLIGHT")
-        words = [message.data for message in mode]
+        peer.spin_until(lambda: mode[-1].mode == "FLIGHT")
+        words = [message.mode for message in mode]
         assert words.index("DRIVE") < words.index("FLIGHT")
 
         process.send_signal(signal.SIGINT)

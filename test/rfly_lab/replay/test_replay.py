@@ -378,10 +378,11 @@ def test_weather_does_not_spoil_a_barometer_whose_set_allows_for_it(tmp_path):
 # a vehicle in the air
 
 
-def hovering(factor):
+def hovering(factor, stamped):
     """Return the log of a vehicle that stays in the air, whatever its rotors are told.
 
-    They turn at the speed of hovering, and are told `factor` times this.
+    They turn at the speed of hovering, and are told `factor` times this. Loads without stamps are
+    those of older recordings.
     """
     names = joint_names(VEHICLE)
     speeds = [
@@ -391,7 +392,7 @@ def hovering(factor):
         for name in names
     ]
     command = {"mode": 0, "value": [factor * VEHICLE.hover_speed] * VEHICLE.rotors}
-    loads = {"layout": {"dim": [], "data_offset": 0}, "data": [0.0] * 4}
+    old_loads = {"layout": {"dim": [], "data_offset": 0}, "data": [0.0] * 4}
     rows = []
     for t in np.arange(0.0, 6.0, 0.01).tolist():
         body = header(t, "car/base_link")
@@ -402,21 +403,23 @@ def hovering(factor):
         rows += [
             (t, "/car/imu/data", "sensor_msgs/Imu", imu(t, False)),
             (t, "/car/joint_states", "sensor_msgs/JointState", {"header": body, **joints}),
-            (t, "/car/wheel_loads", "std_msgs/Float64MultiArray", loads),
+            (t, "/car/wheel_loads", "rfly_suite/WheelLoads", {"header": body, "load": [0.0] * 4})
+            if stamped
+            else (t, "/car/wheel_loads", "std_msgs/Float64MultiArray", old_loads),
             (t, "/car/cmd/rotors", "rfly_suite/RotorCommand", {"header": body, **command}),
             (t, "/car/ground_truth/odom", "nav_msgs/Odometry", still),
         ]
     return rows
 
 
-@pytest.mark.parametrize("factor", [1.0, 1.05])
-def test_the_model_climbs_as_its_rotors_are_told(tmp_path, factor):
+@pytest.mark.parametrize(("factor", "stamped"), [(1.0, True), (1.05, False)])
+def test_the_model_climbs_as_its_rotors_are_told(tmp_path, factor, stamped):
     """The speed after half a second, from the lag of the rotors and T = c_T ϖ², without inflow.
 
     The inflow of the climb takes off about a tenth.
     """
     path = tmp_path / "hover.mcap"
-    write(path, hovering(factor))
+    write(path, hovering(factor, stamped))
     recording = read(path, topics_of("version: 1\ngeo_origin: [47.4, 8.5, 488.0]\n"))
     predictions, notes = check_model(replay_recording(recording, VEHICLE, ESTIMATOR), VEHICLE)
     assert notes == []

@@ -111,7 +111,7 @@ def test_the_messages_of_an_mcap_file_are_the_run(run, messages):
         run.x[:, state_layout.RATES : state_layout.RATES + 3],
     )
 
-    loads = [message.data for _, message in messages["/wheel_loads"]]
+    loads = [message.load for _, message in messages["/wheel_loads"]]
     assert np.array_equal(loads, run.outputs.wheel_load)
     speeds = [message.data for _, message in messages["/rotor_speeds"]]
     assert np.array_equal(speeds, run.x[:, state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + 6])
@@ -174,11 +174,14 @@ def test_the_joints_of_an_mcap_file_turn_as_the_vehicle_moves(run, messages):
 
 
 def test_modes_in_an_mcap_file_come_when_they_change_and_twice_a_second(run, messages):
-    logged = [(time, message.data) for time, message in messages["/mode"]]
+    logged = [(time, message.mode) for time, message in messages["/mode"]]
     assert logged[0] == (0, "DRIVE")
     changes = [(round(time * 1e9), mode.value) for time, mode in run.modes]
     assert set(changes) <= set(logged)
     assert max(np.diff([time for time, _ in logged])) == 500_000_000
+    stamps = [message.header.stamp for _, message in messages["/mode"]]
+    began = [stamp.sec * 10**9 + stamp.nanosec for stamp in stamps]
+    assert sorted(set(began)) == [time for time, _ in changes]
     assert [mode for k, (_, mode) in enumerate(logged) if not k or mode != logged[k - 1][1]] == [
         m for _, m in changes
     ]
@@ -221,10 +224,10 @@ def test_ros_itself_reads_what_an_mcap_file_holds(run, log):
     assert last["/imu/data"].linear_acceleration.z == expected
 
     expected = run.outputs.wheel_load[-1].tolist()
-    assert list(last["/wheel_loads"].data) == expected
-    assert last["/wheel_loads"].layout.dim[0].label == "wheel"
+    assert list(last["/wheel_loads"].load) == expected
+    assert last["/rotor_speeds"].layout.dim[0].label == "rotor"
     assert last["/joint_states"].name[-1] == "rotor_6_joint"
-    assert last["/mode"].data == run.modes[-1][1].value
+    assert last["/mode"].mode == run.modes[-1][1].value
     assert last["/tf"].transforms[0].child_frame_id == "amphibious/base_link"
 
 

@@ -29,7 +29,7 @@ class Vehicle:
     def __init__(self, peer, qos, odometry):
         from geometry_msgs.msg import TwistStamped
         from nav_msgs.msg import Odometry
-        from rfly_suite.msg import RotorCommand, WheelCommand
+        from rfly_suite.msg import RotorCommand, WheelCommand, WheelLoads
         from sensor_msgs.msg import (
             FluidPressure,
             Imu,
@@ -37,7 +37,6 @@ class Vehicle:
             MagneticField,
             NavSatFix,
         )
-        from std_msgs.msg import Float64MultiArray
 
         from rfly_common.ros.qos import COMMANDS
 
@@ -47,7 +46,7 @@ class Vehicle:
             "imu/data": Imu,
             odometry: Odometry,
             "joint_states": JointState,
-            "wheel_loads": Float64MultiArray,
+            "wheel_loads": WheelLoads,
             "baro": FluidPressure,
             "imu/mag": MagneticField,
             "gps/fix": NavSatFix,
@@ -64,8 +63,7 @@ class Vehicle:
 
         made = {topic: of() for topic, of in self._of.items()}
         for message in made.values():
-            if hasattr(message, "header"):
-                message.header.stamp = ns_to_stamp(stamp_ns)
+            message.header.stamp = ns_to_stamp(stamp_ns)
         odometry = made[self._odometry]
         joints = made["joint_states"]
         imu = made["imu/data"]
@@ -92,7 +90,7 @@ class Vehicle:
             + [0.0] * 4
             + [-50.0, 51.0, -52.0, 53.0, -54.0, 55.0]
         )
-        made["wheel_loads"].data = [70.0, 71.0, 72.0, 73.0]
+        made["wheel_loads"].load = [70.0, 71.0, 72.0, 73.0]
         made["baro"].fluid_pressure = 95_000.0
         made["imu/mag"].magnetic_field.x = 2e-5
         imu.linear_acceleration.z = 9.75

@@ -669,6 +669,7 @@ def test_an_external_vehicle(start, peer, tmp_path):
 def test_an_external_land_air_vehicle(start, peer):
     """It gets mode requests and set-points, and its reports of its mode count, wherever it is."""
     from geometry_msgs.msg import PoseStamped
+    from rfly_suite.msg import VehicleMode
     from std_msgs.msg import String
 
     from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
@@ -680,7 +681,7 @@ def test_an_external_land_air_vehicle(start, peer):
     targets = peer.receive(PoseStamped, "hawk/cmd/pose", COMMANDS)
     poses, modes = (
         peer.publisher(t, f"hawk/{n}", q)
-        for t, n, q in ((PoseStamped, "pose", STATE_OUT), (String, "mode", LATCHED))
+        for t, n, q in ((PoseStamped, "pose", STATE_OUT), (VehicleMode, "mode", LATCHED))
     )
     pilot = MissionClient(peer)
     mode = "DISARMED"
@@ -698,7 +699,7 @@ def test_an_external_land_air_vehicle(start, peer):
 
         return peer.spin_until(publish_and_check)
 
-    modes.publish(String(data=mode))
+    modes.publish(VehicleMode(mode=mode))
     floor = terrain.altitude(0.0, 0.0)
     be(0, 0, floor, lambda: pilot.params)
     assert not targets
@@ -708,7 +709,7 @@ def test_an_external_land_air_vehicle(start, peer):
 
     # on the road
     be(0, 0, floor, lambda: requests and requests[-1].data == "arm")
-    modes.publish(String(data="DRIVE"))
+    modes.publish(VehicleMode(mode="DRIVE"))
     ahead = be(0, 0, floor, lambda: targets and targets[-1].pose.position.x > 3.0 and targets[-1])
     assert ahead.header.frame_id == "map"
     assert ahead.pose.position.z == pytest.approx(
@@ -719,16 +720,16 @@ def test_an_external_land_air_vehicle(start, peer):
     # up
     be(20, 0, terrain.altitude(20.0, 0.0), lambda: pilot.params[-1].current.mode == 1)
     be(20, 0, terrain.altitude(20.0, 0.0), lambda: requests[-1].data == "takeoff")
-    modes.publish(String(data="TAKEOFF"))
+    modes.publish(VehicleMode(mode="TAKEOFF"))
     count = len(pilot.params)
     be(20, 0, 30.0, lambda: len(pilot.params) > count + 20)
     assert pilot.params[-1].current.mode == 1
 
     # down
-    modes.publish(String(data="FLIGHT"))
+    modes.publish(VehicleMode(mode="FLIGHT"))
     be(20, 0, 9.0, lambda: pilot.params[-1].current.mode == 4)
     be(20, 0, 9.0, lambda: requests[-1].data == "land")
-    modes.publish(String(data="DRIVE"))
+    modes.publish(VehicleMode(mode="DRIVE"))
 
     # on the road again
     be(20, 0, 9.0, lambda: pilot.params[-1].current.position.y == 30.0)
