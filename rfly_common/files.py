@@ -77,17 +77,22 @@ def read_regular(path: StrPath, max_bytes: int) -> bytes:
 
 
 def write_text(path: StrPath, text: str) -> None:
-    """Write a text file, so that it is there whole or, if the process is killed, not at all.
+    """Write a text file in UTF-8; see `write_whole`."""
+    write_whole(path, text.encode())
+
+
+def write_whole(path: StrPath, data: bytes) -> None:
+    """Write a file, so that it is there whole or, if the process is killed, not at all.
 
     A link is followed, and a device is written directly. Raises OSError.
     """
     target = Path(os.path.realpath(path))
     if target.is_relative_to("/dev") or target.is_relative_to("/proc"):
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(data)
         return
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        part.write_text(text, encoding="utf-8")
+        part.write_bytes(data)
         os.replace(part, target)
     except OSError as error:
         part.unlink(missing_ok=True)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, read_regular, sole_writer, write_text
+from rfly_common.files import MAX_CELLS, StrPath, read_regular, sole_writer, write_text, write_whole
 from rfly_common.geodesy import geo_point
 from rfly_common.threads.processes import in_processes, parallel_jobs
 from rfly_terrain.files.dem_import import (
@@ -180,26 +180,26 @@ class TilePlan:
         whole = self.target.grid
         x, y = whole.positions(rows.start, whole.rows - columns.stop)
         block = min(BLOCK, side)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        with rasterio.open(
-            part,
-            "w",
-            driver="GTiff",
-            width=len(rows),
-            height=len(columns),
-            count=1,
-            dtype="float32",
-            crs=self.target.crs,
-            transform=rasterio.transform.from_origin(x, y, whole.step_x, -whole.step_y),
-            compress="deflate",
-            predictor=3,
-            tiled=True,
-            blockxsize=block,
-            blockysize=block,
-        ) as dataset:
-            dataset.write(heights, 1)
-            dataset.update_tags(z_min=repr(low), z_max=repr(high))
-        os.replace(part, path)
+        profile = {
+            "driver": "GTiff",
+            "width": len(rows),
+            "height": len(columns),
+            "count": 1,
+            "dtype": "float32",
+            "crs": self.target.crs,
+            "transform": rasterio.transform.from_origin(x, y, whole.step_x, -whole.step_y),
+            "compress": "deflate",
+            "predictor": 3,
+            "tiled": True,
+            "blockxsize": block,
+            "blockysize": block,
+        }
+        # in memory, as GDAL does not tell that the disk was full when it closes a file
+        with rasterio.io.MemoryFile() as file:
+            with file.open(**profile) as dataset:
+                dataset.write(heights, 1)
+                dataset.update_tags(z_min=repr(low), z_max=repr(high))
+            write_whole(path, file.read())
         return low, high
 
 

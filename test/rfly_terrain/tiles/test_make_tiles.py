@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -257,6 +258,22 @@ def test_one_conversion_at_a_time(tmp_path):
 
     make_tiles([path], tmp_path / "t", SMALL, jobs=1, progress=second)
     assert TiledHeightMap.open(tmp_path / "t").rows > 0
+
+
+def test_a_full_disk_leaves_no_half_tile(tmp_path):
+    """A limit of a file's size stands for it; GDAL keeps silent when it closes such a file."""
+    path = write_tif(tmp_path / "a.tif", ground(64, 64), 8.0, 47.0)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            make_tiles([path], tmp_path / "t", SMALL, jobs=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list((tmp_path / "t" / "tiles").iterdir())
+    make_tiles([path], tmp_path / "t", SMALL, jobs=1)
+    whole = import_dem(path)
+    assert_same_ground(TiledHeightMap.open(tmp_path / "t"), whole)
 
 
 def test_files_without_their_record_are_not_taken(tmp_path):
