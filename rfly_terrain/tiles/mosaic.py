@@ -109,6 +109,7 @@ class Mosaic(RasterHeights):
         self.crs = first.crs
         self.turn = first.turn
         self.is_upright = True
+        self.goes_round = False
 
         # the corner in the north-west
         cells = [file.cells_from(first) or (0.0, 0.0) for file in files]
@@ -125,7 +126,10 @@ class Mosaic(RasterHeights):
 
         if self.turn:
             c -= self.turn * round((c + affine.a * self.columns / 2) / self.turn - near)
-        self.goes_round = bool(self.turn) and self.columns >= round(self.turn / affine.a)
+            # files round the Earth: the first columns again are not columns of their own
+            round_the_earth = round(self.turn / affine.a)
+            self.goes_round = self.columns >= round_the_earth
+            self.columns = min(self.columns, round_the_earth)
         self.transform = type(affine)(affine.a, 0.0, c, 0.0, affine.e, f)
 
     def count(self, columns: Any, rows: Any, spare: float) -> NDArray[np.int64]:
@@ -162,7 +166,10 @@ class Mosaic(RasterHeights):
         """Return the heights of cells, NaN where no file has one."""
         heights = np.full((len(rows), len(columns)), np.nan, np.float32)
         is_covered = np.zeros(heights.shape, bool)
-        for file in self.files:
+        files = self.files
+        if self.goes_round:  # the part of a file beyond the last column is at the first one
+            files = files + [replace(file, column=file.column - self.columns) for file in files]
+        for file in files:
             own_rows = range(max(rows.start, file.row), min(rows.stop, file.row + file.rows))
             own_columns = range(
                 max(columns.start, file.column), min(columns.stop, file.column + file.columns)

@@ -115,6 +115,23 @@ def test_across_the_180th_meridian_and_the_equator(tmp_path):
     assert_same_ground(TiledHeightMap.open(tmp_path / "Fiji"), whole)
 
 
+@pytest.mark.parametrize("first", range(4))
+def test_files_all_round_the_earth(tmp_path, first):
+    """Four files with a common column, as SRTM's; the seam of the mosaic is at each of them."""
+    longitudes = np.linspace(-180.0, 180.0, 721)
+    band = np.tile(100.0 + 100.0 * np.sin(np.radians(longitudes)), (21, 1)).astype(np.float32)
+    paths = [
+        write_tif(tmp_path / f"{k}.tif", band[:, 180 * k : 180 * k + 181].copy(), west, 5.25, 0.5)
+        for k, west in enumerate((-180.25, -90.25, -0.25, 89.75))
+    ]
+    beyond = TileOptions(center=(0.0, 179.0), size=(600e3, 200e3), resolution=20e3, side=SIDE)
+    make_tiles([*paths[first:], *paths[:first]], tmp_path / "t", beyond, jobs=1)
+    x = np.linspace(-280e3, 280e3, 29)
+    expected = 100.0 + 100.0 * np.sin(np.radians(179.0) + x / 6_378_137.0)
+    altitudes = TiledHeightMap.open(tmp_path / "t").altitude(x, 0.0 * x)
+    np.testing.assert_allclose(altitudes, expected, atol=0.01)
+
+
 def test_a_metric_mosaic_keeps_its_cells(tmp_path):
     """Heights are bit by bit those of the files; a tile's last row and column are narrow."""
     raster = ground(129, 193)
