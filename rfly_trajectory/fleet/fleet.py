@@ -208,13 +208,15 @@ class Vehicle:
         lateral, along = limits.lateral_acceleration, limits.acceleration
         assert lateral is not None
         assert along is not None
-        most = math.inf if limits.max_speed is None else limits.max_speed
+        speed, climb = (
+            math.inf if most is None else most for most in (limits.max_speed, limits.climb_speed)
+        )
         timing = limited_schedule(
             self.path,
             self.profile,
             self.at_end,
             self.phase,
-            BendLimits(lateral, along, most),
+            BendLimits(lateral, along, speed, climb),
             tuple(offsets) or (self.offset,),
         )
         return dataclasses.replace(self, timing=timing)

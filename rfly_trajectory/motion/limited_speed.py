@@ -22,7 +22,7 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_trajectory.kernels.tables import POLYNOMIAL
 from rfly_trajectory.motion.speed_profile import AtEnd, Schedule, SpeedProfile, schedule
-from rfly_trajectory.paths.path import Path
+from rfly_trajectory.paths.path import Path, altitudes, join_profiles
 
 STEP = 0.25
 """Distance between places at which the speed is found, m, unless that needs more than MOST_STEPS.
@@ -46,6 +46,8 @@ class BendLimits(NamedTuple):
     """Gain and loss of speed, m/s²."""
     max_speed: float = math.inf
     """Over ground, m/s."""
+    climb_speed: float = math.inf
+    """Up or down on a path with altitudes, m/s."""
 
 
 class _Steps(NamedTuple):
@@ -55,8 +57,8 @@ class _Steps(NamedTuple):
     """Arc length of the steps' ends, (n + 1,), m."""
     square: Floats
     """Bound of the squared speed at these places, (n + 1,), m²/s²."""
-    stretch: float
-    """Metres that a member of a formation drives for each metre of the path, at most."""
+    acceleration: Floats
+    """Bound of the acceleration along the path in each step, (n,), m/s²."""
 
 
 @functools.lru_cache(maxsize=16)  # copies with a delay move alike
@@ -99,7 +101,7 @@ def limited_schedule(
     motion.trip(steps(begin, path.length))
     loop_start = motion.time
     whole = steps(0.0, path.length)
-    motion.trip(_Steps(whole.s[::-1], whole.square[::-1], whole.stretch))
+    motion.trip(_Steps(*(array[::-1] for array in whole)))
     motion.trip(whole)
     return Schedule(motion.pieces, loop_start, motion.time - loop_start)
 
@@ -115,34 +117,49 @@ def _bounded(
     """Return the bound of the squared speed from one arc length to another.
 
     A member that is l to the left of a bend of curvature κ drives 1 - κ l metres for each metre of
-    the path, on a bend of curvature κ / (1 - κ l).
+    the path, on a bend of curvature κ / (1 - κ l). It gains speed where κ changes, too: at the
+    speed v along the path by -κ' l v². Half of the acceleration is left for that, at most.
     """
+    if begin == end:
+        return _Steps(np.array([begin, end]), np.zeros(2), np.array([limits.acceleration]))
     count = min(max(math.ceil((end - begin) / STEP), 2), MOST_STEPS)
-    places = np.linspace(begin, end, count + 1)
     least = np.full(count, cruise**2)
-    stretch = 1.0
+    stretch = np.ones(count)
+    change = np.zeros(count)
     for ahead, left in set(offsets):
         s = _samples(path, begin, end, count, ahead)
         at = s + ahead
-        curvature = path.at(at).curvature
+        points = path.at(at)
+        curvature = points.curvature
+        rate = points.curvature_rate
         if not path.closed:  # it goes straight on before the path and behind it
-            curvature = np.where((at < 0.0) | (at > path.length), 0.0, curvature)
+            is_beyond = (at < 0.0) | (at > path.length)
+            curvature = np.where(is_beyond, 0.0, curvature)
+            rate = np.where(is_beyond, 0.0, rate)
 
         own = 1.0 - curvature * left
-        stretch = max(stretch, float(own.max()))
         sideways = np.maximum(np.abs(curvature) * own, 1e-12)
         square = np.minimum(limits.lateral_acceleration / sideways, (limits.max_speed / own) ** 2)
+        if path.altitude is not None:
+            slope = altitudes(join_profiles([path]), np.zeros(at.size, np.int64), at)[:, 1]
+            square = np.minimum(square, (limits.climb_speed / np.maximum(abs(slope), 1e-9)) ** 2)
+
         position = (s - begin) / (end - begin) * count
         for side in (-1e-6, 1e-6):  # the end of a step counts for both
             step = np.clip(np.floor(position + side), 0, count - 1).astype(np.int64)
             np.minimum.at(least, step, square)
+            np.maximum.at(stretch, step, own)
+            np.maximum.at(change, step, np.abs(rate * left))
 
+    least = np.minimum(least, 0.5 * limits.acceleration / np.maximum(change, 1e-12))
     # polynomials, and members beside the path, may bend a little more between the samples
-    if POLYNOMIAL in path.kind or any(left for _, left in offsets):
+    is_smooth = POLYNOMIAL in path.kind or path.altitude is not None
+    if is_smooth or any(left for _, left in offsets):
         least *= 1.0 - SAMPLED
+    acceleration = (limits.acceleration - least * change) / stretch
     # at the end of each step the least of both steps beside it
     ends = np.minimum(np.append(least, least[-1]), np.append(least[0], least))
-    return _Steps(places, ends, stretch)
+    return _Steps(np.linspace(begin, end, count + 1), ends, acceleration)
 
 
 def _samples(path: Path, begin: float, end: float, count: int, ahead: float) -> Floats:
@@ -157,23 +174,28 @@ def _samples(path: Path, begin: float, end: float, count: int, ahead: float) -> 
     return np.clip(s, begin, end)
 
 
-def _gaining(bound: Floats, gain: float) -> Floats:
-    """Return the largest values below a bound that gain no more than this from each to the next.
+def _gaining(bound: Floats, gains: Floats) -> Floats:
+    """Return the largest values below a bound, (n + 1,), that gain no more than gains, (n,).
 
     A value is the least of all bounds before it, each with what is gained since.
     """
-    gained = gain * np.arange(len(bound))
+    gained = np.append(0.0, np.cumsum(gains))
     return np.minimum.accumulate(bound - gained) + gained
+
+
+def _gains(acceleration: float, steps: _Steps) -> Floats:
+    """Return by how much the squared speed may change in each step, (n,), m²/s²."""
+    step = float(abs(steps.s[1] - steps.s[0]))
+    return 2.0 * step * np.minimum(acceleration, steps.acceleration)
 
 
 class _Motion:
     """Pieces of constant acceleration in order of time."""
 
     def __init__(self, profile: SpeedProfile, limits: BendLimits) -> None:
-        up = profile.acceleration or math.inf
-        down = profile.deceleration or up
-        self._up = min(up, limits.acceleration)
-        self._down = min(down, limits.acceleration)
+        self._up = profile.acceleration or math.inf
+        self._down = profile.deceleration or self._up
+        self._most = limits.acceleration
         self.pieces: list[tuple[float, float, float, float, float]] = []
         """As in `Schedule`."""
         self.time = 0.0
@@ -193,12 +215,16 @@ class _Motion:
         length = float(lap.s[-1] - lap.s[0])
 
         # the lap that repeats has its like before and behind it
-        three = np.concatenate([lap.square[:-1], lap.square[:-1], lap.square])
-        steady = self._fastest(three, lap)[n : 2 * n + 1]
+        three = _Steps(
+            lap.s,
+            np.concatenate([lap.square[:-1], lap.square[:-1], lap.square]),
+            np.tile(lap.acceleration, 3),
+        )
+        steady = self._fastest(three.square, three)[n : 2 * n + 1]
         steady[-1] = steady[0]
 
         # laps on which the speed is still gained
-        gained = self._gain(self._up, lap) * np.arange(n + 1)
+        gained = np.append(0.0, np.cumsum(_gains(self._up, lap)))
         square = 0.0
         for number in range(MOST_FIRST_LAPS):
             if square >= steady[0] * (1.0 - 1e-9):
@@ -212,14 +238,11 @@ class _Motion:
             f"it would gain speed for more than {MOST_FIRST_LAPS} laps", key="keep_limits"
         )
 
-    def _gain(self, acceleration: float, steps: _Steps) -> float:
-        """Return by how much the squared speed changes in a step, m²/s²."""
-        return 2.0 * acceleration / steps.stretch * float(abs(steps.s[1] - steps.s[0]))
-
     def _fastest(self, bound: Floats, steps: _Steps) -> Floats:
         """Return the largest squared speeds below a bound."""
-        forward = _gaining(bound, self._gain(self._up, steps))
-        return np.maximum(_gaining(forward[::-1], self._gain(self._down, steps))[::-1], 0.0)
+        forward = _gaining(bound, _gains(self._up, steps))
+        back = _gaining(forward[::-1], _gains(self._down, steps)[::-1])
+        return np.maximum(back[::-1], 0.0)
 
     def _drive(self, s: Floats, squares: Floats) -> None:
         """Add pieces between places with these squared speeds; alike ones are one piece."""
@@ -230,7 +253,7 @@ class _Motion:
         duration = 2.0 * abs(step) / (speed[1:] + speed[:-1])
         begin = self.time + np.append(0.0, np.cumsum(duration))
 
-        changes = np.abs(np.diff(acceleration)) > 1e-9 * max(self._up, self._down)
+        changes = np.abs(np.diff(acceleration)) > 1e-9 * self._most
         first = np.flatnonzero(np.append(True, changes))
         rows = zip(
             begin[first].tolist(),

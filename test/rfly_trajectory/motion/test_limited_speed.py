@@ -3,6 +3,7 @@
 
 """Speeds within limits: laps and trips by hand, and a slow search that finds no faster one."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -14,7 +15,7 @@ from rfly_common.errors import ConfigError
 from rfly_trajectory import Circle, Line, Polyline, SpeedProfile, Spline
 from rfly_trajectory.motion.limited_speed import BendLimits, limited_schedule
 from rfly_trajectory.motion.speed_profile import Schedule, join_schedules, progress
-from rfly_trajectory.paths.path import Path
+from rfly_trajectory.paths.path import Path, altitude_profile
 
 LIMITS = BendLimits(2.0, 1.0)
 LINE = Line((0.0, 0.0), (100.0, 0.0)).path()
@@ -95,17 +96,55 @@ def test_no_limit_is_exceeded_and_one_is_always_reached(path, cruise, offset):
     done = limited_schedule(path, SpeedProfile(cruise), "stop", 0.0, LIMITS, ((0.0, offset),))
     times = np.linspace(0.0, trip_time(done), 20_001)[1:-1]
     s, speed, acceleration = motion(done, times)
-    curvature = path.at(np.clip(s, 0.0, path.length)).curvature
-    own = 1.0 - curvature * offset
-    sideways = np.abs(curvature) / own * (speed * own) ** 2
-    stretch = max(1.0, own.max())
+    points = path.at(np.clip(s, 0.0, path.length))
+    own = 1.0 - points.curvature * offset
+    sideways = np.abs(points.curvature) / own * (speed * own) ** 2
+    by_bend = np.abs(points.curvature_rate * offset) * speed**2
+    along = np.abs(acceleration) * own + by_bend
 
     assert sideways.max() <= 2.0 * (1.0 + 1e-6)
-    assert np.abs(acceleration).max() <= 1.0 / stretch * (1.0 + 1e-6)
+    assert along.max() <= 1.0 + 1e-6
     assert speed.max() <= cruise * (1.0 + 1e-9)
-    reached = (np.abs(acceleration) > 0.999 / stretch) | (sideways > 1.9) | (speed > 0.999 * cruise)
+    most = 1.0 / np.maximum(own, 1.0)
+    reached = (np.abs(acceleration) > 0.999 * most) | (sideways > 1.9) | (speed > 0.999 * cruise)
+    reached |= (by_bend > 0.49) | (along > 0.9)
     # where the bend begins or ends, the step beside it counts as tight, too
     assert reached.mean() > 0.95
+
+
+@pytest.mark.parametrize("left", [9.0, -9.0])
+def test_a_member_gains_no_speed_beyond_the_limit_where_the_bend_changes(left):
+    """Its own places, 1 ms apart, have the acceleration along its way as second difference."""
+    path = Spline([(0.0, 0.0), (60.0, 0.0), (60.0, 60.0), (0.0, 60.0)]).path()
+    done = limited_schedule(path, SpeedProfile(20.0), "stop", 0.0, LIMITS, ((0.0, left),))
+    times = np.linspace(0.01, trip_time(done) - 0.01, 4001)
+    places = []
+    for shift in (-1e-3, 0.0, 1e-3):
+        points = path.at(motion(done, times + shift)[0])
+        sideways = np.stack([-points.tangent[:, 1], points.tangent[:, 0]], axis=1)
+        places.append(points.position + left * sideways)
+    before, here, behind = places
+    velocity = (behind - before) / 2e-3
+    gained = np.einsum("ij,ij->i", velocity, before - 2.0 * here + behind) / 1e-6
+    along = np.abs(gained) / np.maximum(np.hypot(*velocity.T), 0.1)
+    assert 0.85 < along.max() < 1.005
+
+
+def test_climbs_keep_the_climb_speed():
+    """3 m/s up a slope of 1.5 are 2 m/s over ground: 2 s of gain, 48 s, 2 s of loss."""
+    hill = dataclasses.replace(LINE, altitude=altitude_profile([0, 100], [0, 150], 100.0, False))
+    limits = LIMITS._replace(climb_speed=3.0)
+    done = limited_schedule(hill, SpeedProfile(20.0), "stop", 0.0, limits)
+    assert trip_time(done) == pytest.approx(52.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("at_end", ["stop", "ping_pong"])
+def test_a_start_at_the_end_of_the_path(at_end):
+    done = limited_schedule(LINE, SpeedProfile(20.0), at_end, 100.0, LIMITS)
+    s, speed, _ = motion(done, [0.0, 10.0])
+    assert s[0] == 100.0
+    expected = (100.0, 0.0) if at_end == "stop" else (50.0, -10.0)
+    assert (s[1], speed[1]) == pytest.approx(expected)
 
 
 def slow_trip_time(path, limits, cruise, count):
