@@ -48,8 +48,8 @@ class SensorFaults:
         """Forget the samples so far."""
         self._last: dict[str, Any] = {}
         """Last samples that were delivered, by kind."""
-        self._waiting: dict[str, list[tuple[float, Any]]] = {}
-        """Delayed samples by kind, each with the time of its delivery, s."""
+        self._waiting: dict[tuple[int, str], list[tuple[float, Any]]] = {}
+        """Delayed samples by fault and kind, each with the time of its delivery, s."""
 
     def apply(self, sensed: SensorSamples, faults: Sequence[Fault], now: float) -> SensorSamples:
         """Return what the sensors deliver at `now` (s), under the faults that act then."""
@@ -61,15 +61,14 @@ class SensorFaults:
                     self._last[kind] = readings
             return sensed
 
+        acting = set(map(id, faults))
+        self._waiting = {key: held for key, held in self._waiting.items() if key[0] in acting}
         changes: dict[str, Any] = {}
         for sensor, kinds in _KINDS_OF_SAMPLES.items():
             own = [fault for fault in faults if fault.part == sensor]
             is_stuck = any(fault.kind is FaultKind.STUCK for fault in own)
-            is_delayed = any(fault.kind is FaultKind.DELAYED for fault in own)
             for kind in kinds:
                 readings = getattr(sensed, kind)
-                if not is_delayed:
-                    self._waiting.pop(kind, None)
                 for fault in own:
                     readings = self._through(fault, kind, readings, now)
                     changes[kind] = readings
@@ -80,7 +79,7 @@ class SensorFaults:
     def _through(self, fault: Fault, kind: str, readings: Any, now: float) -> Any:
         """Return what a fault makes of samples of one kind, or None if none is left."""
         if fault.kind is FaultKind.DELAYED:
-            return self._delayed(kind, readings, fault.value[0], now)
+            return self._delayed((id(fault), kind), readings, fault.value[0], now)
         if readings is None or fault.kind is FaultKind.OFF:
             return None
         if fault.kind is FaultKind.STUCK:
@@ -91,9 +90,9 @@ class SensorFaults:
             return _kept(readings, self._drawn(fault, readings.time, 1)[:, 0] >= fault.value[0])
         return self._changed(fault, readings)
 
-    def _delayed(self, kind: str, readings: Any, delay: float, now: float) -> Any:
+    def _delayed(self, key: tuple[int, str], readings: Any, delay: float, now: float) -> Any:
         """Return the samples that a delay (s) lets through now."""
-        waiting = self._waiting.setdefault(kind, [])
+        waiting = self._waiting.setdefault(key, [])
         if readings is not None:
             waiting.append((now + delay, readings))
         due = [held for time, held in waiting if time <= now + 0.5 * self._step]

@@ -51,11 +51,14 @@ class CommandLink:
         self._under_way.append((arrival, setpoint))
 
     def receive(self, time: float) -> list[Setpoint]:
-        """Return the setpoints that arrive until `time` (s)."""
+        """Return the setpoints that arrive until `time` (s), without those older than others."""
         if not self._under_way:
             return []
         due = [setpoint for arrival, setpoint in self._under_way if arrival <= time + 1e-9]
         self._under_way = [each for each in self._under_way if each[0] > time + 1e-9]
+        newer = []
         for setpoint in due:
-            self._arrived = max(self._arrived, setpoint.time)
-        return due
+            if setpoint.time >= self._arrived:
+                self._arrived = setpoint.time
+                newer.append(setpoint)
+        return newer

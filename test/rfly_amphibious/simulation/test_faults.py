@@ -144,6 +144,16 @@ def test_a_delayed_sensor_delivers_later_with_the_time_of_the_measurement():
     assert age[0.88] == pytest.approx(0.0, abs=0.0041)
 
 
+@pytest.mark.parametrize("second", [0.1, 0.2])
+def test_two_delays_of_a_sensor_add_up(second):
+    """Each passed the other's readings on to itself for ever, and none was delivered."""
+    faults = (fault("barometer", "delayed", (0.2,)), fault("barometer", "delayed", (second,)))
+    late = drive(make(*faults))["barometer"]
+    ages = [now - samples.time[0] for now, samples in late if now > BEGIN + 1e-9]
+    assert len(ages) >= 3
+    assert ages == pytest.approx([0.2 + second] * len(ages), abs=0.0121)
+
+
 def test_an_intermittent_sensor_loses_a_share_and_the_rest_is_unchanged():
     times, expected = series(drive(make(), 4.5), "imu", "rates")
     kept, found = series(drive(make(fault("imu", "intermittent", (0.3,))), 4.5), "imu", "rates")

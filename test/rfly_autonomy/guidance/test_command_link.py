@@ -63,6 +63,15 @@ def test_a_late_link_delivers_in_order_with_the_old_times(delay, is_lost):
     assert bool(lost) is is_lost
 
 
+def test_late_commands_do_not_arrive_after_newer_ones():
+    """Those of 1.5 … 2.0 s would be there at 2.2 … 2.7 s, after that of 2.0 s at 2.0 s."""
+    arrivals, _ = carried(link_fault("delayed", 0.7, duration=1.0))
+    sent = list(arrivals)
+    assert sent == sorted(sent)
+    assert len(arrivals) == 50 + 16 + 50  # those of 1.00 … 1.30 s were there before or then
+    assert arrivals[2.0] == 2.0
+
+
 def test_losses_are_by_chance_and_by_the_seed():
     """Of 100 commands 10 arrive, give or take 3.3 standard deviations of 3."""
     fault = link_fault("intermittent", 0.9)
