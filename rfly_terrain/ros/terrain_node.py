@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ from rfly_terrain.ros.node_parameters import TerrainParameters
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
 from rfly_terrain.ros.window_topics import RETRY_SHARE, FollowedPlace, is_central
 from rfly_terrain.tiles.open_terrain import open_asked_terrain, open_terrain
+from rfly_terrain.tiles.read_ahead import ReadAhead
 from rfly_terrain.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ class TerrainNode(Node):
         self._moving = False
         self._waiting: dict[object, float] = {}
         """Times at which queries began to wait for tiles, monotonic, s."""
+        self._ahead = ReadAhead(self._start_thread, time.monotonic)
         self._occupancy: TerrainOccupancy | None = None
         self._load_error = ""
         self._configured: _LoadedMap | None = None
@@ -416,6 +419,7 @@ class TerrainNode(Node):
 
         Raises what the terrain raises, and WorkError if too many queries wait for tiles.
         """
+        self._ahead.take(terrain, x, y)
         if terrain.is_loaded(x, y):
             return terrain.query(x, y, want_normals=normals)
         if len(self._waiting) >= MOST_WAITING:
@@ -430,6 +434,11 @@ class TerrainNode(Node):
             raise
         finally:
             del self._waiting[waits]
+
+    def _start_thread(self, work: Callable[[], None]) -> None:
+        """Run work in a thread."""
+        assert self.executor is not None  # a query came through it
+        self.executor.create_task(in_thread, self, work)
 
     async def _load_terrain(self, request: Any, response: Any) -> Any:
         """Load a map that a peer requests."""

@@ -246,6 +246,35 @@ def test_nobody_waits_for_a_slow_tile(node, whole, monkeypatch):
     assert not node._waiting
 
 
+def test_tiles_are_read_before_a_fleet_needs_them(node, whole):
+    """No answer waits for the tiles of the next ones, which another thread reads meanwhile."""
+    from rfly_suite.srv import GetTerrainAltitudes
+
+    node, executor, may_read = node
+    may_read.set()
+    now = [0.0]
+    node._ahead._clock = lambda: now[0]
+
+    def ask_at(x):
+        east = np.linspace(x, x + 100.0, 20)
+        request = GetTerrainAltitudes.Request(x=east, y=np.full(20, 200.0))
+        work = node._get_altitudes(request, GetTerrainAltitudes.Response())
+        executor.spin_until_future_complete(task := executor.create_task(work))
+        expected = whole.altitude(east, np.full(20, 200.0))
+        np.testing.assert_allclose(task.result().altitude, expected, atol=1e-6)
+        now[0] += 1.0
+
+    ask_at(-900.0)
+    may_read.clear()
+    while not node._ahead._reading.locked():
+        ask_at(-900.0 + 80.0 * now[0])
+    may_read.set()
+    while node._ahead._reading.locked():
+        executor.spin_once(timeout_sec=1.0)
+    may_read.clear()
+    ask_at(-600.0 + 80.0 * now[0])
+
+
 def test_the_window_follows_a_vehicle_and_stays_where_tiles_fail(node):
     """The window is read once at a time; where it cannot be read, the last one stays."""
     from rfly_suite.msg import VehicleStateArray
