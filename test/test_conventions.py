@@ -1,9 +1,9 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""The table of REPs in docs/extending/standards.md.
+"""Conventions of the repository: no results in its root, and the table of REPs.
 
-Each line that claims something names tests that exist.
+Each line of docs/extending/standards.md that claims something names tests that exist.
 """
 
 from __future__ import annotations
@@ -31,3 +31,10 @@ def test_each_named_test_exists(name):
     file, function = name.split("::")
     tree = ast.parse((ROOT / "test" / file).read_text(encoding="utf-8"))
     assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_no_command_has_left_its_result_in_the_root():
+    """Commands such as `rfly terrain traversable` write MAP-….png into the current folder."""
+    results = {".png", ".pdf", ".svg", ".html", ".csv", ".mcap", ".tif", ".npy", ".npz", ".ply"}
+    left = [file.name for file in ROOT.iterdir() if file.suffix.lower() in results]
+    assert left == []

@@ -25,8 +25,14 @@ class Waves(str, Enum):
 
 
 def viewshed(
-    x: Annotated[float, typer.Argument(metavar="X", help="x east, m, or latitude")],
-    y: Annotated[float, typer.Argument(metavar="Y", help="y north, m, or longitude")],
+    x: Annotated[
+        float,
+        typer.Argument(metavar="X", parser=options.metres, help="x east, m, or latitude"),
+    ],
+    y: Annotated[
+        float,
+        typer.Argument(metavar="Y", parser=options.metres, help="y north, m, or longitude"),
+    ],
     name: options.MapArgument = options.DEMO_MAP,
     *,
     height: Annotated[

@@ -437,7 +437,7 @@ def read_matrix(path: Path) -> list[CaseResult]:
         header, *rows = csv.reader(io.StringIO(text, newline=""))
         if tuple(header) != _FIELDS:
             raise ValueError("its first line has other columns")
-        if rows and len(rows[-1]) != len(_FIELDS):
+        if rows and not text.endswith("\n"):
             rows.pop()
         return [
             CaseResult(*(read(cell) for read, cell in zip(readers, row, strict=True)))

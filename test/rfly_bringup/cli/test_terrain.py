@@ -571,6 +571,8 @@ def test_export_for_gazebo_with_what_stands_there(rfly):
             "E.txt exists; choose another name or add --overwrite",
         ),
         (["traversable", "E", "--max-slope", "95"], "max_slope_deg: 95"),
+        (["viewshed", "nan", "0", "E"], "expected a finite number of metres"),
+        (["viewshed", "0", "inf", "E"], "expected a finite number of metres"),
         (["traversable", "E", "--resolution", "0"], "resolution: 0"),
         (["traversable", "E", "--save", "costs.png"], "ends in .yaml"),
         (["traversable", "E", "--out", "E.txt"], "E.txt exists"),

@@ -68,6 +68,17 @@ def test_words_that_no_case_has_are_refused(words, text):
         chosen_cases(*words)
 
 
+@pytest.mark.parametrize("cut", [1, 4, 40])
+def test_a_last_row_that_was_cut_off_does_not_count(tmp_path, cut):
+    """A full disk ends a row anywhere, also within its last cell."""
+    path = tmp_path / "faults.csv"
+    with MatrixTable(path) as table:
+        table.add(GOOD)
+        table.add(OTHER)
+    path.write_text(path.read_text(encoding="utf-8")[:-cut], encoding="utf-8")
+    assert read_matrix(path) == [GOOD]
+
+
 def test_an_interrupted_table_goes_on_where_it_was(tmp_path):
     path = tmp_path / "faults.csv"
     with MatrixTable(path) as table:
