@@ -708,9 +708,7 @@ def over_a_house():
     return Drive.of(Scenario.parse(OVER_A_HOUSE.encode(), "s.yaml"), FLAT, HOUSE)
 
 
-@pytest.mark.parametrize(
-    "carried", [exhaustively(FLAT, id="map"), pytest.param(None, id="no map")]
-)
+@pytest.mark.parametrize("carried", [exhaustively(FLAT, id="map"), pytest.param(None, id="no map")])
 def test_a_roof_is_no_loss_of_height(over_a_house, carried):
     """The step at the edges of a roof is the ground's, not the vehicle's.
 
