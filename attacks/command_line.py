@@ -269,6 +269,7 @@ SENSIBLE: dict[str, Sequence[str]] = {
     "doctor": ("--seconds", "0.5"),
     "drive": ("amphibious_1",),
     "fleet check": ("fleet.yaml", "--seconds", "2"),
+    "fleet deconflict": ("fleet.yaml", "--out", "made.yaml"),
     "fleet plot": ("fleet.yaml", "--out", "made.png"),
     "listen": ("--count", "1"),
     "mission check": ("mission.plan",),

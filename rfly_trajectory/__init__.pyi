@@ -1,6 +1,8 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
+from rfly_trajectory.fleet.deconflict import AllowedChange as AllowedChange
+from rfly_trajectory.fleet.deconflict import deconflict as deconflict
 from rfly_trajectory.fleet.fleet import Fleet as Fleet
 from rfly_trajectory.fleet.fleet import FleetMotion as FleetMotion
 from rfly_trajectory.fleet.fleet import Limits as Limits

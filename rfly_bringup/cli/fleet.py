@@ -1,11 +1,13 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""`rfly fleet`: limit checks and plots of fleet files."""
+"""`rfly fleet`: checks, repairs and plots of fleet files."""
 
 import math
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
     from rfly_trajectory.fleet.fleet import Fleet
     from rfly_trajectory.fleet.limit_check import WheelGap
 
+Result = TypeVar("Result")
+
 fleet_app = typer.Typer(
-    help="Fleet files: check what they demand of their vehicles on a map, and draw them.\n\n"
+    help="Fleet files: check what they demand of their vehicles on a map, mend and draw them.\n\n"
     "FILE is a fleet file, or the name of a shipped fleet.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -181,6 +185,81 @@ def _vehicle_table(fleet: "Fleet", gaps: "list[WheelGap | None]") -> "Table":
 
 
 @fleet_app.command()
+def deconflict(
+    file: FileArgument,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", help="fleet file to write, with the changes")],
+    map_name: options.MapOption = options.DEMO_MAP,
+    later: Annotated[
+        float, typer.Option(min=0.0, max=3600.0, help="most that a vehicle may depart later, s")
+    ] = 60.0,
+    higher: Annotated[
+        float,
+        typer.Option(min=0.0, max=10_000.0, help="most that an aircraft may fly higher, m"),
+    ] = 20.0,
+    slower: Annotated[
+        float,
+        typer.Option(min=0.1, max=1.0, help="slowest speed, as a share of the planned one"),
+    ] = 0.5,
+    overwrite: options.Overwrite = False,
+    max_vehicles: MaxVehicles = MAX_CHECKED,
+    search_path: options.SearchPath = None,
+) -> None:
+    """Write a fleet whose vehicles keep clear of each other, and say what it does otherwise.
+
+    The vehicles of an entry, with its copies, depart later, one after the other at longer
+    intervals, fly higher, or go slower: what costs each the least time. Those that come first in
+    the file change last. The distance to keep is that of `rfly fleet check`. Comments of the file
+    are lost. The exit code is 1 if no way is found; then nothing is written.
+
+    Examples:
+
+        rfly fleet deconflict crossing.yaml --out clear.yaml
+
+        rfly fleet deconflict crossing.yaml --out clear.yaml --higher 0 --slower 1 --later 300
+    """
+    from rfly_trajectory.fleet.changed_file import FleetFile
+    from rfly_trajectory.fleet.deconflict import AllowedChange
+    from rfly_trajectory.fleet.deconflict import deconflict as deconflicted
+
+    options.check_new_file("--out", str(out), overwrite)
+    given = _read(lambda: FleetFile(file, max_vehicles))
+    fleet = _on_map(given.fleet, map_name, search_path)
+    with options.status("looking for a way for each vehicle"):
+        found = deconflicted(
+            fleet, given.groups, _body_radii(fleet), AllowedChange(later, higher, slower)
+        )
+    if found.stuck:
+        print(
+            printable(
+                f"no way for {found.stuck!r} that keeps clear of the others; more may be allowed "
+                "with --later, --higher and --slower"
+            )
+        )
+        raise typer.Exit(1)
+
+    changed = 0
+    for (name, _), change in zip(given.entries(), found.changes, strict=True):
+        words = [
+            text.format(value)
+            for value, usual, text in (
+                (change.later, 0.0, "departs {:g} s later"),
+                (change.between, 0.0, "{:g} s more between its copies"),
+                (change.higher, 0.0, "{:g} m higher"),
+                (100.0 * change.share, 100.0, "at {:.0f} % of its speed"),
+            )
+            if value != usual
+        ]
+        if words:
+            changed += 1
+            print(printable(f"{name}: {', '.join(words)}"))
+    if not changed:
+        print("no vehicle comes too near to another: nothing is changed")
+    out.write_text(given.changed(found.changes), encoding="utf-8")
+    print(out)
+
+
+@fleet_app.command()
 def plot(
     file: FileArgument,
     *,
@@ -212,15 +291,25 @@ def plot(
 
 def _load(file: str, map_name: str, search_path: list[str] | None, most: int) -> "Fleet":
     """Return a fleet on its map. Raise ConfigError."""
-    from rfly_common.errors import TooLargeError
     from rfly_trajectory.fleet.fleet_file import load_fleet
 
+    return _on_map(_read(lambda: load_fleet(file, most)), map_name, search_path)
+
+
+def _read(read: "Callable[[], Result]") -> "Result":
+    """Return what a reader of fleets returns. Raise ConfigError that tells of --max-vehicles."""
+    from rfly_common.errors import TooLargeError
+
     try:
-        fleet = load_fleet(file, most)
+        return read()
     except TooLargeError as error:
         raise TooLargeError(
             f"{error}; raise --max-vehicles to check more, some milliseconds for each"
         ) from None
+
+
+def _on_map(fleet: "Fleet", map_name: str, search_path: list[str] | None) -> "Fleet":
+    """Return a fleet over a map, and tell what is not used of its files."""
     for note in fleet.notes:
         print(printable(f"note: {note}"), file=sys.stderr)
     return fleet.on_terrain(options.load_map(map_name, search_path, options.ThirdPixel.truncate))

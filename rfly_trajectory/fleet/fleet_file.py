@@ -52,16 +52,24 @@ def load_fleet(name_or_path: str | os.PathLike[str], max_vehicles: int = MAX_VEH
     Raises ConfigError that names file, line, key and what is allowed. A fleet of too many vehicles
     is refused before the first of them is made.
     """
+    data, file, name = read_fleet_file(name_or_path, max_vehicles)
+    return parse_fleet(data, file, name, FilePath(file).parent, max_vehicles)
+
+
+def read_fleet_file(
+    name_or_path: str | os.PathLike[str], max_vehicles: int = MAX_VEHICLES
+) -> tuple[bytes, str, str]:
+    """Return the content of a fleet file, its label in errors, and its name.
+
+    Raises ConfigError for a file that can't be read or is too large for so many vehicles.
+    """
     if not os.fspath(name_or_path):
         raise ConfigError(
             "fleet: neither a file nor a name is given; shipped fleets: "
             f"{', '.join(shipped_fleets())}"
         )
     max_bytes = min(MAX_FILE_BYTES, MAX_BYTES_PER_VEHICLE * max_vehicles)
-    data, file, name = read_config(
-        "fleet", "rfly_trajectory", "fleets", name_or_path, max_bytes, "fleet"
-    )
-    return parse_fleet(data, file, name, FilePath(file).parent, max_vehicles)
+    return read_config("fleet", "rfly_trajectory", "fleets", name_or_path, max_bytes, "fleet")
 
 
 def parse_fleet(

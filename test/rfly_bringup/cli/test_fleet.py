@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""`rfly fleet check` and `plot`: exit codes, messages, and the picture."""
+"""`rfly fleet check`, `deconflict` and `plot`: exit codes, messages, files and pictures."""
 
 from __future__ import annotations
 
@@ -137,11 +137,53 @@ def test_check_draws_what_it_finds(tmp_path, monkeypatch, capsys):
 def test_a_broken_file_is_one_line_and_exit_code_2(tmp_path, monkeypatch, capsys):
     path = tmp_path / "fleet.yaml"
     path.write_text(GOOD.replace("radius: 100", "radius: -1"), encoding="utf-8")
-    for command in (["check"], ["plot", "--out", str(tmp_path / "a.png")]):
+    for command in (
+        ["check"],
+        ["plot", "--out", str(tmp_path / "a.png")],
+        ["deconflict", "--out", str(tmp_path / "b.yaml")],
+    ):
         code, _, err = rfly(monkeypatch, capsys, *command, str(path))
         assert code == 2
         assert err.count("\n") == 1
         assert "fleet.yaml:7: vehicles[0].shape.radius: -1" in err
+
+
+TWO_CARS = """version: 1
+min_separation: 3
+vehicles:
+  - {name: east, id: 1, type: 3, speed: 8, shape: {type: line, from: [-400, -50], to: [-200, -50]}}
+  - {name: north, id: 2, type: 3, speed: 8, shape: {type: line, from: [-300, -150], to: [-300, 50]}}
+"""
+
+
+def test_deconflict_writes_a_fleet_with_which_nothing_is_wrong(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "crossing.yaml").write_text(TWO_CARS, encoding="utf-8")
+    assert rfly(monkeypatch, capsys, "check", "crossing.yaml")[0] == 1
+
+    words = ("deconflict", "crossing.yaml", "--out", "clear.yaml")
+    assert rfly(monkeypatch, capsys, *words) == (0, "north: departs 1 s later\nclear.yaml\n", "")
+    code, out, _ = rfly(monkeypatch, capsys, "check", "clear.yaml")
+    assert (code, "nothing is wrong" in out) == (0, True)
+
+    assert rfly(monkeypatch, capsys, *words)[::2] == (
+        2,
+        "rfly: clear.yaml exists; choose another name or add --overwrite\n",
+    )
+    code, out, _ = rfly(monkeypatch, capsys, "deconflict", "clear.yaml", "--out", "same.yaml")
+    assert out.startswith("no vehicle comes too near to another: nothing is changed\n")
+
+
+def test_deconflict_without_a_way_names_a_vehicle_and_writes_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "crossing.yaml").write_text(TWO_CARS, encoding="utf-8")
+    nothing = ("--later", "0", "--slower", "1")
+    code, out, err = rfly(
+        monkeypatch, capsys, "deconflict", "crossing.yaml", "--out", "clear.yaml", *nothing
+    )
+    assert (code, err) == (1, "")
+    assert out.startswith("no way for 'north' that keeps clear of the others; ")
+    assert not (tmp_path / "clear.yaml").exists()
 
 
 def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeypatch, capsys):
