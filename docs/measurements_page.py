@@ -41,6 +41,23 @@ MARKS = (
 HYTAQ = "http://www.ubergizmo.com/2012/11/hytaq-flying-robot/"
 ROLLER = "https://arxiv.org/abs/2303.00668"
 SINGLE_WHEEL = "https://arxiv.org/abs/2003.09242"
+BOREAL = (
+    "https://github.com/norlab-ulaval/BorealTC/blob/"
+    "fe64e386694528899db299e78a859dcab82f6b01/data/borealtc/ASPHALT"
+)
+BOREAL_CONSTANTS = (
+    "https://github.com/norlab-ulaval/BorealTC/blob/"
+    "fe64e386694528899db299e78a859dcab82f6b01/utils/constants.py"
+)
+PLANETARY = "https://doi.org/10.1177/0278364920908922"
+PLANETARY_POWER = (
+    "https://github.com/Tony-Xiang-Cao/MarsRover_EnergyPrediction_XceptionCNN_LSTM/blob/"
+    "bb23ed6feaeb49d4ad3a459fcef154fd8966dae9/README.md"
+)
+GOPIGO = (
+    "https://github.com/slowrunner/ROS2-GoPiGo3/blob/"
+    "8ce0f3f7f237506a1600971fa659a6ee7622491c/Docs/Statistics.md"
+)
 
 CRAZYFLIE = np.array(
     [
@@ -69,8 +86,20 @@ PYBULLET_THRUST = 3.16e-10
 WEIGHT_G = 27.0
 """Mass of a Crazyflie in gym-pybullet-drones, g."""
 
-AT_REST_W = 20.0
-"""Assumed power of electronics and idle drives of a small vehicle, W."""
+HUSKY_MASS = 70.0
+"""Mass of the Husky in BOREAL_CONSTANTS, kg."""
+HUSKY_SPEED = 0.787
+"""Mean speed of the steady stretches on asphalt, m/s: `steady` of the text."""
+HUSKY_CURRENT = 3.84
+"""Mean current of both sides in them, A."""
+HUSKY_VOLTAGE = 24.0
+"""Nominal voltage of its battery, V."""
+HUSKY_MOTOR = (0.46, 0.141 / math.pi, 78.71, 0.165)
+"""Resistance of a side's motor, ohm, voltage constant, V s/rad, gear ratio, and radius of a wheel
+of 13 inches, m."""
+
+GOPIGO_W = ((0.0, 3.8), (0.1, 4.3), (0.175, 4.8))
+"""Speed, m/s, and power from the battery of a GoPiGo3, W."""
 
 SETS = ("full", "scale", "scale_quad")
 """Sets of the suite that are compared."""
@@ -82,6 +111,7 @@ def measurements_page() -> str:
         *_thrust_law(),
         *_coefficients(),
         *_rolling(),
+        *_driving(),
         *_modes(),
         *_not_compared(),
     ]
@@ -265,6 +295,74 @@ def _rolling() -> list[str]:
     ]
 
 
+def _driving() -> list[str]:
+    """Compare the power of driving."""
+    p = VehicleParameters.load("scale")
+    share = p.rolling_resistance * GRAVITY / p.drive_efficiency
+    husky = share * HUSKY_MASS * HUSKY_SPEED
+
+    # drawn from the battery, or through the motors
+    side = HUSKY_CURRENT / 2.0
+    resistance, constant, gear, radius = HUSKY_MOTOR
+    induced = constant * gear * HUSKY_SPEED / radius
+    least = 2.0 * side * (induced + resistance * side)
+    most = HUSKY_CURRENT * HUSKY_VOLTAGE
+    rows = [
+        [
+            f"[Husky A200 on asphalt]({BOREAL}), its motors",
+            f"{HUSKY_SPEED:g}",
+            f"{least:.0f} … {most:.0f}",
+            f"{husky:.1f}",
+        ],
+        [
+            f"[Husky A200 on sand and gravel]({PLANETARY}), its motors, "
+            f"[mean of run 2]({PLANETARY_POWER})",
+            "",
+            "257",
+            "",
+        ],
+    ]
+    stands = GOPIGO_W[0][1]
+    for speed, power in GOPIGO_W:
+        rows.append([f"[GoPiGo3]({GOPIGO}), all of it", f"{speed:g}", f"{power:g}", ""])
+
+    # by the first speed to the second
+    (_, first_power), (_, second_power) = GOPIGO_W[1:]
+    ratio = GOPIGO_W[2][0] / GOPIGO_W[1][0]
+    expected = stands + (first_power - stands) * ratio
+    heavy = (first_power - stands) / GOPIGO_W[1][0] / share
+    return [
+        "## Power of driving",
+        "",
+        _paragraph(
+            "Electric power of robots that drive straight on. For the model: power of steady "
+            "driving on level ground with the robot's mass, and rolling resistance and drive "
+            f"efficiency of `scale`, C_rr {p.rolling_resistance:g} and {p.drive_efficiency:g} "
+            "([Eq. 4.21](../model/04-rotors.md))."
+        ),
+        *_table(("robot", "m/s", "measured, W", "model, W"), rows),
+        *_points(
+            f"**Husky:** {HUSKY_CURRENT:g} A on both sides together, mean of the 1,294 samples "
+            "faster than 0.6 m/s before which both sides ran alike (0.06 m/s) and steadily "
+            "(0.08 m/s) for 1.5 s. The log has no voltages: the first figure takes the currents as "
+            f"those of the motors, with the [motor constants and the mass]({BOREAL_CONSTANTS}) of "
+            f"the same source, {HUSKY_MASS:g} kg; the second as drawn from {HUSKY_VOLTAGE:g} V.",
+            f"**Does not fit:** the Husky needs {least / husky:.0f} to {most / husky:.0f} times "
+            "the model's power. Its gears and brushed motors turn without load at 1.35 A each "
+            "(same source), which is most of it. A set for such a robot needs a "
+            f"`battery.drive_efficiency` of {p.drive_efficiency * husky / most:.2f} to "
+            f"{p.drive_efficiency * husky / least:.2f}.",
+            "**Does not fit:** the wheels of the GoPiGo3 take "
+            f"{first_power - stands:.1f} W at {GOPIGO_W[1][0]:g} m/s, in the model those of a "
+            f"robot of {heavy:.0f} kg; it has a fraction of this. **Fits:** the form. Base load "
+            "and a power in proportion to the speed, both from the first two rows, give "
+            f"{expected:.2f} W in the third, {100.0 * (expected / second_power - 1.0):+.0f} %.",
+            "**Shipped sets:** direct drives and efficiencies are assumptions. Compare a log of "
+            "your own vehicle before you trust the energy of a driven plan.",
+        ),
+    ]
+
+
 def _modes() -> list[str]:
     """Compare what driving saves over flying."""
     rows = [
@@ -280,34 +378,35 @@ def _modes() -> list[str]:
         hover, drive = _powers(name, 1.0)
         rows.append(
             [
-                f"`{name}`: {hover / 1e3:.2f} kW in hover, {drive:.1f} W at 1 m/s",
+                f"`{name}`: {hover / 1e3:.2f} kW in hover, {drive:.0f} W at 1 m/s",
                 f"{hover / drive:.0f}",
                 "",
             ]
         )
-    hover, drive = _powers("scale", 1.0)
     return [
         "## What driving saves",
         "",
         _paragraph(
             "Time on the ground over time in the air, and way over way, with one battery. For "
-            "the model: power at all shafts in hover, out of ground effect, over that of steady "
-            "driving on level ground."
+            "the model: power from the battery in hover, out of ground effect, over that of steady "
+            "driving on level ground, both with the base load ([Eq. 4.21](../model/04-rotors.md))."
         ),
         *_table(("vehicle", "time", "way"), rows),
         *_points(
             "**Fits in the trend:** driven wheels gain more time than rolling by rotors.",
-            "**Does not fit:** the model's factors are those of shafts alone, and several times "
-            "those of any robot here. Computer, sensors and idle losses of drives are not in it. "
-            f"With {AT_REST_W:g} W for them (an assumption) the factor of `scale` is "
-            f"{(hover + AT_REST_W) / (drive + AT_REST_W):.0f}.",
+            "**Does not fit:** the factors of the sets are several times those of any robot here. "
+            "Real drives lose more ([above](#power-of-driving)).",
         ),
     ]
 
 
 def _powers(name: str, speed: float) -> tuple[float, float]:
-    """Return the powers at all shafts of a vehicle, W: in hover, and driving at a speed, m/s."""
+    """Return the powers from a vehicle's battery, W: in hover, and driving at a speed, m/s."""
     p = VehicleParameters.load(name)
     hover = p.rotors * p.torque_coefficient * p.hover_speed**3
     drag = p.linear_drag[0] * speed + 0.5 * AIR_DENSITY * p.drag_area[0] * speed**2
-    return hover, (p.rolling_resistance * p.mass * GRAVITY + drag) * speed
+    drive = (p.rolling_resistance * p.mass * GRAVITY + drag) * speed
+    return (
+        hover / p.rotor_efficiency + p.avionics_power,
+        drive / p.drive_efficiency + p.avionics_power,
+    )
