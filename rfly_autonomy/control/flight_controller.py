@@ -436,6 +436,10 @@ class FlightController:
 
         return self._command(self.time, self._rotor_speeds(now), dt)
 
+    def note_command(self, speeds: Floats) -> None:
+        """Take note of what the rotors are told in place of the last command, (rotors,), rad/s."""
+        self.attitude_loop.commanded = speeds
+
     def _command(self, time: float, speeds: Floats, dt: float) -> RotorCommand:
         """Return the command for wanted speeds, (rotors,), rad/s, dt seconds after the last one."""
         if self._torque_law is None:

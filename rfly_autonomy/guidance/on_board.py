@@ -100,7 +100,8 @@ class OnBoard:
         rotors = self.flight.step(now, dt)
         wheels = self.chassis.step(now, self.flight.mode, dt)
         if isinstance(self.guide, ManoeuvreGuide):
-            return self.guide.superimpose(time, self.flight.mode, rotors, wheels)
+            rotors, wheels = self.guide.superimpose(time, self.flight.mode, rotors, wheels)
+            self.flight.note_command(rotors.value)
         return rotors, wheels
 
     def _apply(self, setpoint: Setpoint) -> None:

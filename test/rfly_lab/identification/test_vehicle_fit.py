@@ -12,16 +12,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 from marks import exhaustively
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.scenarios.manoeuvre import Manoeuvre, Signal
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.samples import joint_names
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import Mixer
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
 from rfly_autonomy.guidance.manoeuvre import ManoeuvreGuide
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
@@ -39,6 +42,7 @@ from rfly_lab.identification.vehicle_fit import (
     with_model_error,
 )
 from rfly_lab.identification.vehicle_log import Series, VehicleLog, motion
+from rfly_lab.runs.closed_loop import run_closed_loop
 from rfly_lab.runs.run import run_scenario
 
 GIVEN = VehicleParameters.load("scale")
@@ -534,3 +538,29 @@ def test_a_manoeuvre_takes_the_controllers_of_a_closed_loop():
     assert scenario.manoeuvre.modes == ((3.0, Mode.TAKEOFF),)
     with pytest.raises(ConfigError, match="run it with --estimate"):
         run_scenario(scenario)
+
+
+def test_the_rotors_that_a_manoeuvre_shakes_are_no_failed_ones():
+    """A sweep of roll in flight, the first of the excitation.
+
+    The rotor watch and the observer of moments know what the rotors are told. Before, a rotor
+    whose command the sweep held still was stuck by its encoder, and the flight was aborted.
+    """
+    document = yaml.safe_load(excitation(GIVEN, "scale"))
+    items = [
+        {**item, **{key: item[key] - 34.0 for key in ("from_s", "to_s") if key in item}}
+        for item in document["mission"]["manoeuvre"]
+        if item["from_s"] >= 34.0
+    ]
+    document["mission"]["manoeuvre"] = items
+    document["end"]["time_s"] = 9.5
+    scenario = Scenario.parse(yaml.safe_dump(document).encode(), "roll.yaml")
+
+    flown = run_closed_loop(
+        scenario, SensorParameters.load("scale"), EstimatorParameters.load("scale")
+    )
+
+    assert flown.findings == ()
+    assert flown.run.modes[-1][1] is Mode.FLIGHT
+    rates = flown.run.x[:, state_layout.RATES]
+    assert np.abs(rates[flown.run.time > 8.0]).max() > 0.3
