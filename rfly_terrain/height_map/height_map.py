@@ -195,6 +195,9 @@ class HeightMap(Terrain):
         """Return True: all samples are in memory."""
         return True
 
+    def prepare(self, x: Floats, y: Floats) -> None:
+        """Read nothing: all samples are in memory."""
+
     def window(self, x: float, y: float, samples: int) -> HeightMap:
         """Return the map itself."""
         return self

@@ -81,6 +81,10 @@ class Terrain(Protocol):
         """Return whether `query` answers at these points without reading a file first."""
         ...
 
+    def prepare(self, x: Floats, y: Floats) -> None:
+        """Read what queries at points (n,) need, as far as it can be read."""
+        ...
+
     def window(self, x: float, y: float, samples: int) -> HeightMap:
         """Return the ground around a place as a map in memory.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -72,24 +73,11 @@ class ReadAhead:
 
         def read() -> None:
             try:
-                if not _read(terrain, both[:, np.argsort(both[0])]):
+                with suppress(TerrainError):  # the query that needs the tile says so
+                    terrain.prepare(*both)
+                if not terrain.is_loaded(*both):
                     self._rests_until = self._clock() + REST_S
             finally:
                 self._reading.release()
 
         self._start(read)
-
-
-def _read(terrain: Terrain, points: Floats) -> bool:
-    """Read the tiles under points, those of faulty tiles aside; return whether all were read."""
-    if terrain.is_loaded(*points):
-        return True
-    try:
-        terrain.altitude(*points)
-    except TerrainError:  # the query that needs the tile says so
-        middle = points.shape[1] // 2
-        if middle:
-            _read(terrain, points[:, :middle])
-            _read(terrain, points[:, middle:])
-        return False
-    return True

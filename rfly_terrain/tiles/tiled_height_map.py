@@ -7,7 +7,8 @@ Theory of operation. Samples are read in tiles of TILE x TILE. For a query, the 
 points become one `HeightMap`, a block, on which the kernels of maps in memory run; so both have the
 same formulas. A block has one more sample on each side than its cells need, because smooth
 gradients look at the neighbours of a cell. If one of its tiles cannot be read, only the tiles that
-hold the samples of the query become a block. Points that are too far from each other for one block
+hold the samples of the query become a block, and the faulty one is read anew for the next single
+point that needs it. Points that are too far from each other for one block
 are split by halves of their rectangle. Tiles and blocks that were not used for longest are
 forgotten beyond the limit of memory; a block that is in use stays alive by its references.
 
@@ -55,6 +56,8 @@ SHORTER = 4
 """Number of pieces in which rays pass a tile that cannot be read, instead of one."""
 ROUNDED_M = 0.01
 """Rounding of float32 heights to which an altitude was added, at most, m."""
+SAMPLES_OF_POINT = 16
+"""Samples that a query of one point needs, at most."""
 SHARE_OF_BLOCK = 4
 """The largest block is this part of the memory for blocks."""
 
@@ -149,6 +152,7 @@ class TiledHeightMap(Terrain):
         samples = memory_mb * 1e6 / np.float32().itemsize / 2.0
         self._lock = threading.Lock()
         self._tiles: _Recent[tuple[int, int], NDArray[np.float32]] = _Recent(samples)
+        self._faults: dict[tuple[int, int], TerrainError] = {}
         self._blocks: _Recent[Box, HeightMap] = _Recent(samples * 12.0 / 13.0)
         most = min(samples / SHARE_OF_BLOCK, MAX_CELLS / 2) / self._tile**2
         self._most_tiles = max(FEW_TILES, int(most))
@@ -168,9 +172,21 @@ class TiledHeightMap(Terrain):
         _, (flat_x, flat_y) = flat_arrays(("x", "y"), (x, y))
         if not (flat_x.size and np.isfinite(flat_x).all() and np.isfinite(flat_y).all()):
             return True
-        with self._lock:
-            found = self._pieces((flat_x, flat_x), (flat_y, flat_y), self._holds)
-            return all(is_held for _, is_held in found)
+        with self._lock, suppress(TerrainError):
+            for _ in self._pieces((flat_x, flat_x), (flat_y, flat_y), self._check_held):
+                pass
+            return True
+        return False
+
+    def prepare(self, x: Floats, y: Floats) -> None:
+        """Read the tiles that queries at points need; one that has failed is not tried again."""
+
+        def find(need: Box) -> None:
+            if need.size > SAMPLES_OF_POINT or self._fault_in(self._samples_for(need)) is None:
+                self._block(need)
+
+        for _ in self._pieces((x, x), (y, y), find):
+            pass
 
     def inside(self, x: Any, y: Any) -> Any:
         """Return whether points are on the map; no tile is read."""
@@ -447,21 +463,17 @@ class TiledHeightMap(Terrain):
         """Return a block that holds samples; its tiles are read if they have to be."""
         with self._lock:
             block = self._found(need)
-        if block is not None:
-            return block
-        try:
-            return self._read_block(self._samples_around(need))
-        except TerrainError:
-            # only the tiles of these samples: the faulty one may be beside them
-            tile = self._tile
-            return self._read_block(
-                Box(
-                    need.first_row // tile * tile,
-                    min(-(-need.end_row // tile) * tile, self.rows),
-                    need.first_column // tile * tile,
-                    min(-(-need.end_column // tile) * tile, self.columns),
-                )
-            )
+        while block is None:
+            samples = self._samples_for(need)
+            fault = self._fault_in(samples)
+            if fault is not None and need.size > SAMPLES_OF_POINT:
+                raise type(fault)(str(fault))
+            try:
+                block = self._read_block(samples)
+            except TerrainError:
+                if fault is not None or self._samples_for(need) == samples:
+                    raise
+        return block
 
     def _read_block(self, samples: Box) -> HeightMap:
         """Return a new block of samples, which is kept."""
@@ -473,24 +485,41 @@ class TiledHeightMap(Terrain):
             self._blocks.put(samples, block, block.heights.size)
         return block
 
-    def _samples_around(self, need: Box) -> Box:
-        """Return the samples of a block: one more on each side than the cells of its tiles have."""
-        first_row, end_row, first_column, end_column = (
-            tile * self._tile for tile in self._tiles_around(need)
-        )
-        return Box(
+    def _samples_for(self, need: Box) -> Box:
+        """Return the samples of a block: one more on each side than the cells of its tiles have.
+
+        If one of their tiles is at fault, it is only the tiles of the needed samples.
+        """
+        tile = self._tile
+        first_row, end_row, first_column, end_column = (n * tile for n in self._tiles_around(need))
+        around = Box(
             max(first_row - 1, 0),
             min(end_row + 2, self.rows),
             max(first_column - 1, 0),
             min(end_column + 2, self.columns),
         )
+        if self._fault_in(around) is None:
+            return around
+        return Box(
+            need.first_row // tile * tile,
+            min(-(-need.end_row // tile) * tile, self.rows),
+            need.first_column // tile * tile,
+            min(-(-need.end_column // tile) * tile, self.columns),
+        )
 
-    def _holds(self, need: Box) -> bool:
-        """Return whether the tiles of a block are in memory."""
-        if self._found(need) is not None:
-            return True
-        tiles = self._tiles_of(*_ranges(self._samples_around(need)))
-        return all(tile in self._tiles.values for tile in tiles)
+    def _fault_in(self, samples: Box) -> TerrainError | None:
+        """Return why a tile with samples could not be read the last time; None: all could."""
+        if not self._faults:
+            return None
+        tiles = self._tiles_of(*_ranges(samples))
+        return next((self._faults[tile] for tile in tiles if tile in self._faults), None)
+
+    def _check_held(self, need: Box) -> None:
+        """Raise TerrainError if a block has to be read from files."""
+        if self._found(need) is None:
+            tiles = self._tiles_of(*_ranges(self._samples_for(need)))
+            if not all(tile in self._tiles.values for tile in tiles):
+                raise TerrainError("not in memory")
 
     def _tiles_of(self, rows: range, columns: range) -> list[tuple[int, int]]:
         """Return the tiles that hold samples."""
@@ -541,7 +570,12 @@ class TiledHeightMap(Terrain):
         if tile is None:
             rows = range(i * self._tile, min((i + 1) * self._tile, self.rows))
             columns = range(j * self._tile, min((j + 1) * self._tile, self.columns))
-            tile = _mapped(self._reader.read(rows, columns))
+            try:
+                tile = _mapped(self._reader.read(rows, columns))
+            except TerrainError as error:
+                self._faults[i, j] = type(error)(str(error))  # without what its traceback holds
+                raise
+            self._faults.pop((i, j), None)
             with self._lock:
                 self._tiles.put((i, j), tile, tile.size)
         return tile
