@@ -4,10 +4,11 @@
 """Does `rfly sim fit` find hidden parameters? A minute of the excitation with noisy sensors, each
 seed another vehicle.
 
-    python -m benchmarks.identification --seeds 20
+    python -m benchmarks.identification --first 101 --seeds 20
 
-Hidden are masses, rotor constants, inertia, lags, struts and tyres, each 15 % about those of the
-shipped set, which the fit is given. The reference of position and velocity (RTK-GNSS or motion
+The intervals' model error was tuned on simulated vehicles of seeds below 100, none of them from
+here. Hidden are masses, rotor constants, inertia, lags, struts and tyres, each 15 % about those of
+the shipped set, which the fit is given. The reference of position and velocity (RTK-GNSS or motion
 capture on a real vehicle) has the noise below.
 """
 
@@ -83,8 +84,8 @@ class Result(NamedTuple):
 
     seed: int
     errors: dict[str, float]
-    within: float
-    """Share of the true values that lie within the 95 % intervals."""
+    deviations: dict[str, float]
+    """Errors of all estimates by their symbols, in standard deviations of the estimate."""
 
 
 def hidden(known: VehicleParameters, seed: int) -> VehicleParameters:
@@ -105,6 +106,44 @@ def hidden(known: VehicleParameters, seed: int) -> VehicleParameters:
         "curvature_y": rng.uniform(-0.9, -0.2),
     }
     return known.replace(**values, **shapes, inertia=tuple(inertia))
+
+
+def true_values(p: VehicleParameters) -> dict[str, float]:
+    """Return what the fit estimates, by the names of the estimates up to their comma."""
+    return {
+        "mass": p.mass,
+        "k_f": p.front_spring,
+        "k_r": p.rear_spring,
+        "front anti-roll": p.front_anti_roll,
+        "rear anti-roll": p.rear_anti_roll,
+        "c_b": p.bump_damping,
+        "c_r": p.rebound_damping,
+        "τ_m": p.rotor_lag,
+        "K_x / F_z": p.slip_stiffness,
+        "μ_x": p.friction_x,
+        "C_x": p.shape_x,
+        "p_K1": p.cornering_stiffness_per_rad,
+        "λ_K": p.cornering_factor_front,
+        "μ_y": p.friction_y,
+        "C_y": p.shape_y,
+        "p_K2": p.cornering_load_ratio,
+        "σ_κ": p.relaxation_x,
+        "σ_α": p.relaxation_y,
+        "c_μ": p.friction_load_loss,
+        "E_x": p.curvature_x,
+        "E_y": p.curvature_y,
+        "I_zz": p.inertia[2],
+        "C_f": axle_stiffness(p, "front"),
+        "C_r": axle_stiffness(p, "rear"),
+        "c_T": p.thrust_coefficient,
+        "c_M": p.torque_coefficient,
+        "figure of merit": p.figure_of_merit,
+        "J_0": p.zero_thrust_advance_ratio,
+        "c_H": p.rotor_drag_coefficient,
+        "J_r": p.rotor_inertia,
+        "I_xx": p.inertia[0],
+        "I_yy": p.inertia[1],
+    }
 
 
 def with_reference_noise(log: VehicleLog, seed: int) -> VehicleLog:
@@ -139,24 +178,12 @@ def fit(job: tuple[str, int]) -> Result:
     # the fit, parameter by parameter
     fitted = fit_vehicle(log, known)
     by_name = {e.name.split(",")[0]: e for e in fitted.estimated}
-    true = {
-        "mass": truth.mass,
-        "c_T": truth.thrust_coefficient,
-        "c_M": truth.torque_coefficient,
-        "I_xx": truth.inertia[0],
-        "I_yy": truth.inertia[1],
-        "I_zz": truth.inertia[2],
-        "C_f": axle_stiffness(truth, "front"),
-        "C_r": axle_stiffness(truth, "rear"),
-        "k_f": truth.front_spring,
-        "k_r": truth.rear_spring,
-        "τ_m": truth.rotor_lag,
-    }
-
-    errors = {key: 100.0 * abs(by_name[key].value / value - 1.0) for key, value in true.items()}
-    errors["lag"], errors["spring"] = (
-        errors.pop("τ_m"),
-        max(errors.pop("k_f"), errors.pop("k_r")),
+    true = true_values(truth)
+    single = [key for key in LIMITS if key in true]
+    errors = {key: 100.0 * abs(by_name[key].value / true[key] - 1.0) for key in single}
+    errors["lag"] = 100.0 * abs(by_name["τ_m"].value / true["τ_m"] - 1.0)
+    errors["spring"] = max(
+        100.0 * abs(by_name[key].value / true[key] - 1.0) for key in ("k_f", "k_r")
     )
     assert fitted.tyres is not None
 
@@ -169,10 +196,10 @@ def fit(job: tuple[str, int]) -> Result:
         )
 
     # the intervals
-    within = [
-        abs(by_name[key].value - value) <= 1.96 * by_name[key].sigma for key, value in true.items()
-    ]
-    return Result(seed, {key: errors[key] for key in LIMITS}, float(np.mean(within)))
+    deviations = {
+        key: (by_name[key].value - value) / by_name[key].sigma for key, value in true.items()
+    }
+    return Result(seed, {key: errors[key] for key in LIMITS}, deviations)
 
 
 def main() -> int:
@@ -181,10 +208,11 @@ def main() -> int:
         prog="python -m benchmarks.identification", description=__doc__
     )
     parser.add_argument("--vehicle", default="scale")
-    parser.add_argument("--seeds", type=int, default=20, help="number of seeds, starting from 1")
+    parser.add_argument("--first", type=int, default=101, help="first seed")
+    parser.add_argument("--seeds", type=int, default=20, help="number of seeds")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    jobs = [(options.vehicle, seed) for seed in range(1, options.seeds + 1)]
+    jobs = [(options.vehicle, seed) for seed in range(options.first, options.first + options.seeds)]
     begin = time.perf_counter()
     results = []
 
@@ -209,9 +237,20 @@ def main() -> int:
 
     console = Console() if sys.stdout.isatty() else Console(width=120)
     console.print(table)
-    within = np.mean([result.within for result in results])
+
+    # the table of intervals
+    intervals = Table("estimate", "within the 95 % interval", "rms error / σ", "largest")
+    inside = []
+    for key in results[0].deviations:
+        deviation = np.array([result.deviations[key] for result in results])
+        inside.append(np.abs(deviation) <= 1.96)
+        spread = np.sqrt((deviation**2).mean())
+        count = f"{inside[-1].sum()} of {len(results)}"
+        intervals.add_row(key, count, f"{spread:.2f}", f"{np.abs(deviation).max():.1f}")
+    console.print(intervals)
     console.print(
-        f"{100.0 * within:.0f} % within their 95 % intervals; {time.perf_counter() - begin:.0f} s"
+        f"{100.0 * np.mean(inside):.0f} % within their 95 % intervals; "
+        f"{time.perf_counter() - begin:.0f} s"
     )
 
     return 0 if good else 1

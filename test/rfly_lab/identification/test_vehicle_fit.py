@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 from types import SimpleNamespace
@@ -36,6 +37,7 @@ from rfly_lab.identification.flight_fit import fit_flight
 from rfly_lab.identification.regression import Estimated, linear_fit
 from rfly_lab.identification.tyre_fit import axle_stiffness, lagged, tyre_forces, unchecked
 from rfly_lab.identification.vehicle_fit import (
+    VehicleFit,
     draw_fit,
     fit_vehicle,
     fitted_document,
@@ -205,32 +207,44 @@ def truths(p: VehicleParameters) -> dict[str, float]:
         "J_r": p.rotor_inertia,
         "I_xx": p.inertia[0],
         "I_yy": p.inertia[1],
+        "front anti-roll": 0.0,
+        "rear anti-roll": 0.0,
     }
 
 
+@functools.cache
+def ground_fit(seed: int) -> VehicleFit:
+    """Return the fit to a drive of the hidden vehicle."""
+    return fit_vehicle(drive(hidden(seed), seed), GIVEN)
+
+
+@functools.cache
+def air_fit(seed: int) -> tuple[Estimated, ...]:
+    """Return the fit to a flight of the hidden vehicle, its mass and inertia in yaw known."""
+    truth = hidden(seed)
+    known = unchecked(
+        GIVEN, mass_body=truth.mass_body, inertia=(*GIVEN.inertia[:2], *truth.inertia[2:])
+    )
+    log = fly(truth, seed)
+    start = log.series["ground_truth/odom"].value[0, 2]
+    now = motion(log, known)
+    return tuple(fit_flight(known, dataclasses.replace(now, height=now.height + start)))
+
+
 @pytest.mark.slow
-@pytest.mark.exhaustive
-def test_the_intervals_cover_the_truth():
-    """Of 20 hidden vehicles, 95 % intervals contain nine tenths of the true values, or more."""
-    within: dict[str, list[bool]] = {name: [] for name in truths(GIVEN)}
-    for seed in range(1, 21):
-        truth = hidden(seed)
-        known = unchecked(
-            GIVEN, mass_body=truth.mass_body, inertia=(*GIVEN.inertia[:2], *truth.inertia[2:])
-        )
-        log = fly(truth, seed)
-        start = log.series["ground_truth/odom"].value[0, 2]
-        now = motion(log, known)
-        now = dataclasses.replace(now, height=now.height + start)
-        estimates = [*fit_vehicle(drive(truth, seed), GIVEN).estimated, *fit_flight(known, now)]
+@pytest.mark.parametrize("seed", [1, exhaustively(2)])
+def test_the_intervals_cover_the_truth(seed):
+    """Nine tenths of a hidden vehicle's values or more lie within their 95 % intervals.
 
-        found = {e.name.split(",")[0]: e for e in estimates}
-        for name, true in truths(truth).items():
-            within[name].append(abs(found[name].value - true) <= 1.96 * found[name].sigma)
-
-    shares = {name: float(np.mean(inside)) for name, inside in within.items()}
-    assert min(shares.values()) >= 0.85, shares
-    assert np.mean(list(shares.values())) >= 0.9, shares
+    The others are not far. `python -m benchmarks.identification` counts them over many vehicles.
+    """
+    found = {e.name.split(",")[0]: e for e in (*ground_fit(seed).estimated, *air_fit(seed))}
+    errors = {
+        name: abs(found[name].value - true) / (1.96 * found[name].sigma)
+        for name, true in truths(hidden(seed)).items()
+    }
+    assert np.mean([error <= 1.0 for error in errors.values()]) >= 0.9, errors
+    assert max(errors.values()) < 2.0, errors
 
 
 def test_an_interval_has_the_error_of_the_equations_as_well():
@@ -246,8 +260,7 @@ def test_an_interval_has_the_error_of_the_equations_as_well():
 @pytest.mark.parametrize("seed", [1, exhaustively(2)])
 def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     truth = hidden(seed)
-    log = drive(truth, seed)
-    fit = fit_vehicle(log, GIVEN)
+    fit = ground_fit(seed)
     found = {e.name.split(",")[0]: e for e in fit.estimated}
 
     assert found["mass"].value == pytest.approx(truth.mass, rel=0.01)
@@ -277,17 +290,10 @@ def test_hidden_parameters_are_found_on_the_ground(seed, tmp_path):
     assert (tmp_path / "fit.png").stat().st_size > 20_000
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, exhaustively(2)])
 def test_hidden_parameters_are_found_in_the_air(seed):
     truth = hidden(seed)
-    known = unchecked(
-        GIVEN, mass_body=truth.mass_body, inertia=(*GIVEN.inertia[:2], *truth.inertia[2:])
-    )
-    log = fly(truth, seed)
-    start = log.series["ground_truth/odom"].value[0, 2]
-    now = motion(log, known)
-    now = dataclasses.replace(now, height=now.height + start)
-    found = {e.name.split(",")[0]: e for e in fit_flight(known, now)}
+    found = {e.name.split(",")[0]: e for e in air_fit(seed)}
 
     assert found["c_T"].value == pytest.approx(truth.thrust_coefficient, rel=0.01)
     assert found["c_M"].value == pytest.approx(truth.torque_coefficient, rel=0.03)
