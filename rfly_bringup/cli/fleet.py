@@ -233,7 +233,7 @@ def deconflict(
         print(
             printable(
                 f"no way for {found.stuck!r} that keeps clear of the others; more may be allowed "
-                "with --later, --higher and --slower"
+                "with --later, --higher and --slower, and rfly fleet check tells whom it meets"
             )
         )
         raise typer.Exit(1)

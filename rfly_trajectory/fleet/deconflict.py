@@ -35,6 +35,8 @@ CLIMB = 1.0
 MARGINS = (1.0, 1.05, 1.25)
 """Distances that are tried, as shares of the one that is needed: between instants it may be less.
 """
+MOST_PROMOTIONS = 3
+"""Times that a group may go first because it found no way."""
 MAX_CELLS = 5_000_000
 """Largest number of vehicles times instants, 24 bytes each."""
 
@@ -195,7 +197,7 @@ class _Search:
     def changes(self) -> tuple[list[Change], str]:
         """Return the change of each group, and the name of a vehicle for which none was found."""
         order = list(range(len(self.groups)))
-        first_once: set[int] = set()
+        promoted = [0] * len(order)
         while True:
             found: list[Change] = [Change()] * len(order)
             placed = _Tracks(
@@ -218,9 +220,9 @@ class _Search:
                 return found, ""
 
             # who found no way goes first
-            if group in first_once:
+            if group == order[0] or promoted[group] == MOST_PROMOTIONS:
                 return found, self.groups[group][0].name
-            first_once.add(group)
+            promoted[group] += 1
             order.remove(group)
             order.insert(0, group)
 

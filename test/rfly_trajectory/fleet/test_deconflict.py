@@ -121,13 +121,15 @@ def test_what_makes_no_sense_is_refused(groups, allowed, expected):
         deconflict(Fleet([EAST, NORTH]), groups, 1.0, AllowedChange(**allowed))
 
 
-@pytest.mark.parametrize("seed", [1, *(exhaustively(seed) for seed in range(2, 6))])
+@pytest.mark.parametrize("seed", [1, *(exhaustively(seed) for seed in range(2, 8))])
 def test_a_crowd_keeps_clear_as_dense_sampling_shows(seed):
     """Cars and drones cross the same square; each tenth of a second all are 3 m apart."""
     rng = np.random.default_rng(seed)
+    # nobody starts or ends where another one does
+    places = 15.0 * np.array(np.divmod(rng.permutation(100)[:60], 10), float).T
     vehicles = []
     for i in range(30):
-        start, end = rng.uniform(-70.0, 70.0, (2, 2)).tolist()
+        start, end = places[2 * i : 2 * i + 2].tolist()
         kind = ("ground", "multirotor")[i % 2]
         keys = {"kind": kind, "height": 10.0 * (i % 2), "speed": rng.uniform(4.0, 10.0)}
         vehicles.append(dataclasses.replace(car("any", start, end, **keys), name=f"v{i}", id=i))
