@@ -57,6 +57,7 @@ class ViewOptions:
         ),
     ] = None
     world: WorldOption = None
+    imagery: options.ImageryOption = None
     search_path: options.SearchPath = None
     port: Annotated[
         int,
@@ -173,6 +174,8 @@ def view(ctx: typer.Context, given: ViewOptions) -> None:
 
         rfly view --world village                   and rfly up --world village
 
+        rfly view --map Alps --imagery photo.tif    an orthophoto on the ground
+
         rfly view --follow all                      the camera goes with the fleet
 
         rfly view --window 1 --port 8081            a second window
@@ -268,6 +271,7 @@ def _settings(given: ViewOptions, recorded: str | None) -> "Settings":
         map=next(name for name in maps if name is not None),
         search_path=tuple(folders),
         world=placed,
+        imagery=given.imagery,
         host=given.host,
         http_port=given.port,
         udp_port=given.udp_port + given.window,

@@ -8,20 +8,18 @@ Each browser gets a coarse ground at once and the fine one after its first pictu
 
 from __future__ import annotations
 
-import io
-import json
-import struct
 import threading
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import trimesh
 import viser
-from PIL import Image
 
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.drawing.terrain_mesh import TILE_M, TerrainMesh, detail_tiles, terrain_mesh
+from rfly_terrain.imagery.imagery import Imagery
+from rfly_viewer.drawing.terrain_glb import terrain_glb
+from rfly_viewer.drawing.terrain_levels import TerrainLevels
+from rfly_viewer.drawing.terrain_mesh import terrain_mesh
 
 COARSE_TRIANGLES = 20_000
 """Most triangles of the coarse ground."""
@@ -33,67 +31,6 @@ FINE_HIDDEN_S = 3.0
 The browser has then read it when it replaces the coarse one.
 """
 _HAZE = (206, 220, 230)
-_UNLIT = 0.62
-"""Linear brightness of ground without light, about that of level ground in the sun."""
-
-
-def terrain_glb(mesh: TerrainMesh, lit: bool = True) -> bytes:
-    """Return the mesh with its picture as binary glTF.
-
-    Not `lit`: it is drawn as in the picture, which a processor does faster.
-    """
-    tiles = detail_tiles() if lit else {}
-    material = trimesh.visual.material.PBRMaterial(
-        baseColorTexture=_jpeg(mesh.picture),
-        metallicFactor=0.0,
-        roughnessFactor=1.0,
-        **{name: _jpeg(tile) for name, tile in tiles.items()},
-    )
-
-    surface = trimesh.Trimesh(
-        mesh.vertices,
-        mesh.faces,
-        vertex_normals=mesh.normals,
-        visual=trimesh.visual.TextureVisuals(uv=mesh.uv, material=material),
-        process=False,
-    )
-
-    # glTF's y is up; viser turns it back, as it does for every trimesh object
-    data: bytes = trimesh.Scene(surface).export(file_type="glb", include_normals=True)
-    east, north, _ = np.ptp(mesh.vertices, axis=0).tolist()
-    repeats = {name: [east / TILE_M[name], north / TILE_M[name]] for name in tiles}
-    return _with_extensions(data, repeats)
-
-
-def _jpeg(picture: Any) -> Image.Image:
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "JPEG", quality=90)
-    return Image.open(file)
-
-
-def _with_extensions(glb: bytes, repeats: dict[str, list[float]]) -> bytes:
-    """Return the same file with textures that repeat along and across the mesh.
-
-    Without such a texture it gets KHR_materials_unlit. Header, chunk of JSON, other chunks: glTF
-    2.0, section 4.4. trimesh writes neither extension.
-    """
-    size = int.from_bytes(glb[12:16], "little")
-    document = json.loads(glb[20 : 20 + size])
-
-    used = "KHR_texture_transform" if repeats else "KHR_materials_unlit"
-    document["extensionsUsed"] = [*document.get("extensionsUsed", []), used]
-    [material] = document["materials"]
-    for name, scale in repeats.items():
-        material[name]["extensions"] = {used: {"scale": scale}}
-    if not repeats:
-        material["extensions"] = {**material.get("extensions", {}), used: {}}
-        material["pbrMetallicRoughness"]["baseColorFactor"] = [_UNLIT, _UNLIT, _UNLIT, 1.0]
-
-    text = json.dumps(document).encode()
-    text += b" " * (-len(text) % 4)
-    rest = glb[20 + size :]
-    header = struct.pack("<4s4I", glb[:4], 2, 20 + len(text) + len(rest), len(text), 0x4E4F534A)
-    return header + text + rest
 
 
 @dataclass
@@ -121,38 +58,65 @@ class TerrainLayer:
         self._refined: HeightMap | None = None
         """Terrain that the thread was given last."""
         self._grounds: dict[int, _Ground] = {}
+        self._levels: TerrainLevels | None = None
+        """Ground with a picture, in place of the coarse and the fine one."""
 
-    def show(self, terrain: HeightMap) -> None:
-        """Draw this map instead of the one before."""
+    def show(self, terrain: HeightMap, imagery: Imagery | None = None) -> None:
+        """Draw this map instead of the one before, with a picture on it if there is one."""
         if terrain is self._terrain:
             return
         self._terrain = terrain
         self._fine = b""
+        self.close()
+        if imagery is not None:
+            self._levels = TerrainLevels(terrain, imagery, self._lit)
+            self._forget()
+            return
 
         coarse = terrain_mesh(terrain, min(COARSE_TRIANGLES, self._max_triangles), COARSE_PICTURE)
         self._coarse = terrain_glb(coarse, self._lit)
 
+        self._forget()
+
+    def close(self) -> None:
+        """Take the ground with a picture out of all browsers, and make no more of it."""
+        if self._levels is not None:
+            self._levels.remove()
+            self._levels = None
+
+    def take_problem(self) -> str:
+        """Return why a part of the picture could not be read, once; else an empty text."""
+        return "" if self._levels is None else self._levels.take_problem()
+
+    def _forget(self) -> None:
+        """Take the map before out of all browsers, and set the haze for this one."""
         for ground in self._grounds.values():
             ground.coarse.remove()
             if ground.fine is not None:
                 ground.fine.remove()
         self._grounds.clear()
 
-        x_min, x_max, y_min, y_max = terrain.bounds
+        assert self._terrain is not None
+        x_min, x_max, y_min, y_max = self._terrain.bounds
         across = float(np.hypot(x_max - x_min, y_max - y_min))
         self._server.scene.configure_fog(0.1 * across, 1.6 * across, color=_HAZE)
 
     @property
     def is_settled(self) -> bool:
         """True if there are browsers, and all of them show the fine ground."""
+        if self._levels is not None:
+            return self._levels.is_settled
         grounds = self._grounds.values()
         return bool(grounds) and not any(ground.coarse.visible for ground in grounds)
 
     def update(self, now_s: float) -> None:
         """Give each browser the ground that it lacks."""
-        self._start_refining()
-
         clients = self._server.get_clients()
+        if self._levels is not None:
+            self._levels.update(clients, now_s)
+            return
+
+        self._start_refining()
         self._grounds = {
             number: ground for number, ground in self._grounds.items() if number in clients
         }

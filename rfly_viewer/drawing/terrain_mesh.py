@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.point_cloud import Region
 
 TILE_M = {"normalTexture": 9.0, "occlusionTexture": 83.0}
 """Side of the tile of each of glTF's textures on the ground, m.
@@ -120,9 +121,16 @@ def terrain_mesh(
     cell, whose ground is bilinear, they are off by a 16th of its twist at most, where two triangles
     would be off by a quarter.
     """
-    x_min, x_max, y_min, y_max = terrain.bounds
     columns, rows = _grid(terrain.rows - 1, terrain.columns - 1, max_triangles // 4)
+    picture = terrain_picture(terrain, max_picture)
+    return region_mesh(terrain, terrain.bounds, rows, columns, picture)
 
+
+def region_mesh(
+    terrain: HeightMap, region: Region, rows: int, columns: int, picture: NDArray[np.uint8]
+) -> TerrainMesh:
+    """Return the ground of a region, ENU, m, in rows x columns quads; see `terrain_mesh`."""
+    x_min, x_max, y_min, y_max = region
     share_x = np.linspace(0, 1, columns + 1)
     share_y = np.linspace(0, 1, rows + 1)
     corners = np.stack(np.meshgrid(share_x, share_y), axis=-1).reshape(-1, 2)
@@ -138,7 +146,32 @@ def terrain_mesh(
         ground.normal.astype(np.float32),
         uv.astype(np.float32),
         _faces(rows, columns),
-        terrain_picture(terrain, max_picture),
+        picture,
+    )
+
+
+def with_skirts(mesh: TerrainMesh, rows: int, columns: int, depth: float) -> TerrainMesh:
+    """Return a mesh of rows x columns quads with walls of `depth`, m, down from its rim.
+
+    They close the cracks to a neighbour that has other points on the same rim.
+    """
+    corner = np.arange((rows + 1) * (columns + 1)).reshape(rows + 1, columns + 1)
+    # counter-clockwise from above
+    rim = np.concatenate([corner[0, :-1], corner[:-1, -1], corner[-1, :0:-1], corner[:0:-1, 0]])
+    lower = np.arange(len(rim)) + len(mesh.vertices)
+    upper_next = np.roll(rim, -1)
+    lower_next = np.roll(lower, -1)
+    walls = [
+        np.column_stack([rim, lower, lower_next]),
+        np.column_stack([rim, lower_next, upper_next]),
+    ]
+    below = mesh.vertices[rim] - np.array([0.0, 0.0, depth], np.float32)
+    return TerrainMesh(
+        np.concatenate([mesh.vertices, below]),
+        np.concatenate([mesh.normals, mesh.normals[rim]]),
+        np.concatenate([mesh.uv, mesh.uv[rim]]),
+        np.concatenate([mesh.faces, *walls]).astype(np.uint32),
+        mesh.picture,
     )
 
 

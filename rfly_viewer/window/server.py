@@ -24,6 +24,7 @@ from rfly_common.config.vehicle_models import model_text
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.imagery.imagery import Imagery
 from rfly_terrain.map_files.search import known_maps
 from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
@@ -117,6 +118,8 @@ class Settings:
     """Descriptions of vehicle types in vehicle XML."""
     world: World = field(default_factory=World)
     """Objects that stand on the map."""
+    imagery: Path | None = None
+    """Picture of the ground, for the maps that it shows a part of."""
     sensors: Callable[[World], SensorAnswering] | None = None
     """Maker of the answers to requests for sensors, called at the first one; None: no answers."""
 
@@ -138,6 +141,7 @@ class Viewer:
         )
         self.server, self.connections = open_server(settings.host, settings.http_port)
 
+        self._imagery: Imagery | None = None
         self._sensors: SensorAnswering | None = None
         self._weather = Weather()
 
@@ -221,6 +225,7 @@ class Viewer:
         self.feedback.close()
         if self._sensors is not None:
             self._sensors.close()
+        self._terrain.close()
         self.server.stop()
 
     def draw(self, now_s: float) -> None:
@@ -248,6 +253,9 @@ class Viewer:
         screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
         enlarge = drawn_enlarged(drawn, screens, self.panel.enlarge)
         self._terrain.update(now_s)
+        problem = self._terrain.take_problem()
+        if problem:
+            state.add_log_line(problem)
         with self.server.atomic():
             self._vehicles.show(drawn, enlarge, elapsed)
             below = state.terrain if self.panel.shows("ground_trails") else None
@@ -382,7 +390,13 @@ class Viewer:
                 self._show_all()
 
     def _map_shown(self) -> None:
-        self._terrain.show(self.state.terrain)
+        self._imagery = None
+        if self._settings.imagery is not None and self.state.terrain_known:
+            try:
+                self._imagery = Imagery.open(self._settings.imagery, self.state.terrain)
+            except RflyError as error:
+                self.state.add_log_line(f"the ground is shown without a picture: {error}")
+        self._terrain.show(self.state.terrain, self._imagery)
         self._world.show(self.state.terrain)
         self._trails.clear()
         self.cameras.show_map(self.state.terrain)

@@ -28,7 +28,7 @@ def test_binary_gltf(lit):
      Without light it says so and has no more. The level ground is 2,000 m wide: a tile of 9 m comes
     222.2 times along each side, one of 83 m 24.1 times.
     """
-    from rfly_viewer.drawing.terrain_layer import terrain_glb
+    from rfly_viewer.drawing.terrain_glb import terrain_glb
 
     data = terrain_glb(terrain_mesh(flat_ground()), lit)
     magic, version, total, json_bytes, kind = struct.unpack_from("<4s3I4s", data)

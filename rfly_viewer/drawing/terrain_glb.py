@@ -1,0 +1,89 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""The ground's mesh and picture as binary glTF, for a browser."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from typing import Any
+
+import numpy as np
+import trimesh
+from PIL import Image
+
+from rfly_viewer.drawing.terrain_mesh import TILE_M, TerrainMesh, detail_tiles
+
+_UNLIT = 0.62
+"""Linear brightness of ground without light, about that of level ground in the sun."""
+
+
+_CLAMP_TO_EDGE = 33071
+"""Number in glTF of textures that end at their edge; by default they repeat."""
+
+
+def terrain_glb(mesh: TerrainMesh, lit: bool = True, is_photo: bool = False) -> bytes:
+    """Return the mesh with its picture as binary glTF.
+
+    Not `lit`: it is drawn as in the picture, which a processor does faster. `is_photo`: its colours
+    are those of the ground, without small bumps and spots, and patches of it fit together.
+    """
+    tiles = detail_tiles() if lit and not is_photo else {}
+    material = trimesh.visual.material.PBRMaterial(
+        baseColorTexture=_jpeg(mesh.picture),
+        metallicFactor=0.0,
+        roughnessFactor=1.0,
+        **{name: _jpeg(tile) for name, tile in tiles.items()},
+    )
+
+    surface = trimesh.Trimesh(
+        mesh.vertices,
+        mesh.faces,
+        vertex_normals=mesh.normals,
+        visual=trimesh.visual.TextureVisuals(uv=mesh.uv, material=material),
+        process=False,
+    )
+
+    # glTF's y is up; viser turns it back, as it does for every trimesh object
+    data: bytes = trimesh.Scene(surface).export(file_type="glb", include_normals=True)
+    document, rest = _taken_apart(data)
+    [material] = document["materials"]
+    east, north, _ = np.ptp(mesh.vertices, axis=0).tolist()
+    for name in tiles:
+        scale = [east / TILE_M[name], north / TILE_M[name]]
+        material[name]["extensions"] = {"KHR_texture_transform": {"scale": scale}}
+    if not lit:
+        brightness = 1.0 if is_photo else _UNLIT
+        material["extensions"] = {"KHR_materials_unlit": {}}
+        material["pbrMetallicRoughness"]["baseColorFactor"] = [*[brightness] * 3, 1.0]
+    if is_photo:
+        document["samplers"] = [{"wrapS": _CLAMP_TO_EDGE, "wrapT": _CLAMP_TO_EDGE}]
+        document["textures"][0]["sampler"] = 0
+    used = {"KHR_texture_transform": bool(tiles), "KHR_materials_unlit": not lit}
+    document["extensionsUsed"] = [name for name, is_used in used.items() if is_used]
+    return _put_together(document, rest)
+
+
+def _jpeg(picture: Any) -> Image.Image:
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "JPEG", quality=90)
+    return Image.open(file)
+
+
+def _taken_apart(glb: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the JSON and the other chunks of a binary glTF, to add what trimesh does not write.
+
+    Header, chunk of JSON, other chunks: glTF 2.0, section 4.4.
+    """
+    size = int.from_bytes(glb[12:16], "little")
+    return json.loads(glb[20 : 20 + size]), glb[20 + size :]
+
+
+def _put_together(document: dict[str, Any], rest: bytes) -> bytes:
+    """Return the binary glTF of a JSON and other chunks."""
+    text = json.dumps({name: part for name, part in document.items() if part != []}).encode()
+    text += b" " * (-len(text) % 4)
+    header = struct.pack("<4s4I", b"glTF", 2, 20 + len(text) + len(rest), len(text), 0x4E4F534A)
+    return header + text + rest

@@ -1,0 +1,347 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Ground in patches of several levels of detail, finer where a browser's camera is near.
+
+Theory of operation. The map is one patch; each patch has four children of half its sides, and as
+many quads and pixels as every other. The patches that a browser shows cover the map once. A patch
+gives way to its children when its pixels look too large, and four children to their parent when
+they look too small. Those that replace others come unseen, until the browser has had time to read
+them: so there is always a ground. Walls below the rims close the cracks between levels, and a
+coarse ground below all of it shows through a hole that a slow browser may have.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.errors import RflyError
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.point_cloud import Region
+from rfly_terrain.imagery.imagery import Imagery, over
+from rfly_viewer.drawing.screen import Screen
+from rfly_viewer.drawing.terrain_glb import terrain_glb
+from rfly_viewer.drawing.terrain_mesh import (
+    TerrainMesh,
+    region_mesh,
+    terrain_picture,
+    with_skirts,
+)
+
+QUADS = 32
+"""Quads a side of a patch."""
+PIXELS = 512
+"""Pixels a side of a patch's picture."""
+SPLIT_PX = 1.25 * PIXELS
+"""Length on the screen of a patch's side above which its children replace it, pixels."""
+MERGE_PX = 0.6 * SPLIT_PX
+"""Length of a patch's side below which it replaces its children, pixels."""
+FINEST_LEVEL = 16
+MAX_PATCHES = 80
+"""Most patches that a browser shows: 110 MB of pictures, 350,000 triangles."""
+HIDDEN_S = 0.7
+"""Time in which a patch is there unseen, s."""
+PATCHES_KEPT = 200
+"""Files of patches in memory: some 50 MB."""
+BELOW_SHARE = 1e-3
+"""Depth of the coarse ground below the lowest heights, as a share of the map's side."""
+BASE_PIXELS = 1024
+"""Pixels of the longer side of the picture of the heights, where there is no other."""
+
+
+class Patch(NamedTuple):
+    """One of 2^level x 2^level parts of a map, from the west and from the south."""
+
+    level: int
+    i: int
+    j: int
+
+    @property
+    def children(self) -> list[Patch]:
+        """The four quarters."""
+        return [
+            Patch(self.level + 1, 2 * self.i + i, 2 * self.j + j) for i in (0, 1) for j in (0, 1)
+        ]
+
+    @property
+    def parent(self) -> Patch:
+        """The patch that this one is a quarter of."""
+        return Patch(self.level - 1, self.i // 2, self.j // 2)
+
+    def region(self, bounds: Region) -> Region:
+        """Return x_min, x_max, y_min, y_max of the patch on a map with these bounds, m."""
+        x_min, x_max, y_min, y_max = bounds
+        share = 0.5**self.level
+        east = (x_max - x_min) * share
+        north = (y_max - y_min) * share
+        x = x_min + self.i * east
+        y = y_min + self.j * north
+        return x, x + east, y, y + north
+
+
+def side_px(region: Region, eye: Sequence[float], focal_px: float) -> float:
+    """Return how long the longer side of a region is on the screen at its nearest point, pixels.
+
+    eye: x, y of the camera, and its height above the ground below it, m.
+    """
+    x_min, x_max, y_min, y_max = region
+    x, y, height = eye
+    away_x = max(x_min - x, 0.0, x - x_max)
+    away_y = max(y_min - y, 0.0, y - y_max)
+    distance = max(math.hypot(away_x, away_y, height), 1.0)
+    return focal_px * max(x_max - x_min, y_max - y_min) / distance
+
+
+class PatchMaker:
+    """Maker of the patches' files, in a thread of its own. `wanted` are made first to last."""
+
+    def __init__(self, terrain: HeightMap, imagery: Imagery, lit: bool) -> None:
+        self.terrain = terrain
+        self.imagery = imagery
+        self.problem = ""
+        """Reason why a part of the picture could not be read; empty if all could."""
+        self._lit = lit
+        self._made: OrderedDict[Patch, bytes] = OrderedDict()
+        self._wanted: list[Patch] = []
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+        # as fine as the picture or the samples
+        x_min, x_max, y_min, y_max = terrain.bounds
+        longest = max(x_max - x_min, y_max - y_min)
+        pixels = longest / imagery.pixel / PIXELS
+        samples = (max(terrain.rows, terrain.columns) - 1) / QUADS
+        self.finest = min(max(0, math.ceil(math.log2(max(pixels, samples)))), FINEST_LEVEL)
+
+    def file(self, patch: Patch) -> bytes | None:
+        """Return a patch as binary glTF, if it is made."""
+        with self._changed:
+            data = self._made.get(patch)
+            if data is not None:
+                self._made.move_to_end(patch)
+            return data
+
+    def want(self, patches: list[Patch]) -> None:
+        """Make these patches, in this order, in place of those wanted before."""
+        with self._changed:
+            self._wanted = patches
+            if patches and self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="rfly view: ground", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Make nothing more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._wanted)
+                if self._closed:
+                    return
+                patch = self._wanted.pop(0)
+                if patch in self._made:
+                    continue
+            data = self.made(patch)
+            with self._changed:
+                self._made[patch] = data
+                while len(self._made) > PATCHES_KEPT:
+                    self._made.popitem(last=False)
+
+    def made(self, patch: Patch) -> bytes:
+        """Return a patch as binary glTF."""
+        region = patch.region(self.terrain.bounds)
+        mesh = self.mesh(region, self._picture(region))
+        return terrain_glb(mesh, self._lit, is_photo=True)
+
+    def mesh(self, region: Region, picture: NDArray[np.uint8]) -> TerrainMesh:
+        """Return the ground of a patch, with walls below its rim.
+
+        They are as deep as the rim is uneven: a neighbour's rim lies between its ends.
+        """
+        mesh = region_mesh(self.terrain, region, QUADS, QUADS, picture)
+        rim = mesh.vertices[: (QUADS + 1) ** 2, 2].reshape(QUADS + 1, QUADS + 1)
+        edges = np.concatenate([rim[0], rim[-1], rim[:, 0], rim[:, -1]])
+        depth = float(np.ptp(edges)) + 0.01 * (region[1] - region[0])
+        return with_skirts(mesh, QUADS, QUADS, depth)
+
+    def below(self) -> TerrainMesh:
+        """Return a coarse ground that is nowhere above the patches."""
+        bounds = self.terrain.bounds
+        mesh = region_mesh(self.terrain, bounds, QUADS, QUADS, self._picture(bounds))
+
+        # the lowest heights of blocks as large as the quads, and of those around
+        terrain = self.terrain
+        x_step = 1 if terrain.step_x > 0 else -1
+        y_step = 1 if terrain.step_y > 0 else -1
+        lowest = terrain.heights[::x_step, ::y_step]
+        for axis in (0, 1):
+            starts = np.arange(QUADS) * lowest.shape[axis] // QUADS
+            lowest = np.minimum.reduceat(lowest, starts, axis)
+        lowest = np.asarray(cv2.erode(lowest, np.ones((3, 3), np.uint8)), np.float32)
+        i, j = np.minimum(mesh.uv.T * QUADS, QUADS - 1).astype(int)
+        mesh.vertices[:, 2] = lowest[i, j] - BELOW_SHARE * (bounds[1] - bounds[0])
+        return mesh
+
+    @functools.cached_property
+    def _base(self) -> NDArray[np.uint8]:
+        """Colours of the ground where the picture shows none."""
+        return terrain_picture(self.terrain, BASE_PIXELS)
+
+    def _picture(self, region: Region) -> NDArray[np.uint8]:
+        """Return the picture of a region, RGB, north up."""
+        try:
+            texture = self.imagery.texture(region, PIXELS, PIXELS)
+        except RflyError as error:
+            self.problem = str(error)
+            texture = np.zeros((PIXELS, PIXELS, 4), np.uint8)
+        if texture[..., 3].min() == 255:
+            return texture[..., :3]
+
+        # where the region is in the picture of the heights
+        x_min, x_max, y_min, y_max = self.terrain.bounds
+        height, width = self._base.shape[:2]
+        share = (np.arange(PIXELS, dtype=np.float32) + 0.5) / PIXELS
+        x = region[0] + (region[1] - region[0]) * share
+        y = region[3] - (region[3] - region[2]) * share
+        column, row = np.meshgrid(
+            (x - x_min) / (x_max - x_min) * width - 0.5,
+            (y_max - y) / (y_max - y_min) * height - 0.5,
+        )
+        ground = cv2.remap(
+            self._base, column, row, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+        )
+        return over(texture, np.asarray(ground, np.uint8))
+
+
+@dataclass
+class _Patches:
+    """Patches of one browser."""
+
+    below: Any
+    shown: dict[Patch, Any] = field(default_factory=dict)
+    hidden: dict[Patch, tuple[Any, float]] = field(default_factory=dict)
+    """Patches that are there unseen, and since when."""
+
+
+class TerrainLevels:
+    """Ground of all browsers, in patches."""
+
+    def __init__(self, terrain: HeightMap, imagery: Imagery, lit: bool) -> None:
+        self.maker = PatchMaker(terrain, imagery, lit)
+        self._root = self.maker.made(Patch(0, 0, 0))
+        self._below = terrain_glb(self.maker.below(), lit, is_photo=True)
+        self._browsers: dict[int, _Patches] = {}
+        self._needed: list[Patch] = []
+        """Patches that some browser lacks."""
+        self.is_settled = False
+        """True if there are browsers, and all of them show the patches that they should."""
+
+    def remove(self) -> None:
+        """Take the ground out of all browsers."""
+        self.maker.close()
+        for patches in self._browsers.values():
+            hidden = [handle for handle, _ in patches.hidden.values()]
+            for handle in (patches.below, *patches.shown.values(), *hidden):
+                handle.remove()
+        self._browsers.clear()
+
+    def update(self, clients: dict[int, Any], now_s: float) -> None:
+        """Give each browser the patches that it needs by where its camera is."""
+        self._needed = []
+        changes = 0
+        for number in set(self._browsers) - set(clients):
+            del self._browsers[number]
+        for number, client in clients.items():
+            if number not in self._browsers:
+                patches = _Patches(_add(client.scene, "/terrain/below", self._below))
+                root = Patch(0, 0, 0)
+                patches.shown[root] = _add(client.scene, _name(root), self._root)
+                self._browsers[number] = patches
+            changes += self._change(self._browsers[number], client, now_s)
+        self.maker.want(list(dict.fromkeys(sorted(self._needed))))
+        self.is_settled = bool(clients) and not changes
+
+    def _change(self, patches: _Patches, client: Any, now_s: float) -> int:
+        """Begin or finish the changes that a browser's camera asks for; return their number."""
+        terrain = self.maker.terrain
+        screen = Screen.of(client.camera)
+        x, y, z = (float(number) for number in screen.position)
+        eye = (x, y, max(z - terrain.altitude(x, y), 0.0))
+
+        def size(patch: Patch) -> float:
+            return side_px(patch.region(terrain.bounds), eye, screen.focal_px)
+
+        changes: list[tuple[list[Patch], list[Patch]]] = []
+        for parent in sorted({patch.parent for patch in patches.shown if patch.level}):
+            children = parent.children
+            if size(parent) < MERGE_PX and all(child in patches.shown for child in children):
+                changes.append((children, [parent]))
+        room = (MAX_PATCHES - len(patches.shown)) // 3
+        splits = [
+            patch
+            for patch in sorted(patches.shown)
+            if patch.level < self.maker.finest and size(patch) > SPLIT_PX
+        ]
+        changes += [([patch], patch.children) for patch in splits[: max(room, 0)]]
+
+        for patch in set(patches.hidden) - {patch for _, new in changes for patch in new}:
+            patches.hidden.pop(patch)[0].remove()
+        for old, new in changes:
+            self._replace(patches, client, old, new, now_s)
+        return len(changes)
+
+    def _replace(
+        self, patches: _Patches, client: Any, old: list[Patch], new: list[Patch], now_s: float
+    ) -> None:
+        """Replace patches when the browser has had time to read the new ones."""
+        for patch in new:
+            if patch in patches.hidden:
+                continue
+            data = self.maker.file(patch)
+            if data is None:
+                self._needed.append(patch)
+            else:
+                handle = _add(client.scene, _name(patch), data, visible=False)
+                patches.hidden[patch] = handle, now_s
+        since = [patches.hidden[patch][1] for patch in new if patch in patches.hidden]
+        if len(since) < len(new) or now_s < max(since) + HIDDEN_S:
+            return
+
+        with client.atomic():
+            for patch in new:
+                handle, _ = patches.hidden.pop(patch)
+                handle.visible = True
+                patches.shown[patch] = handle
+            for patch in old:
+                patches.shown.pop(patch).remove()
+
+    def take_problem(self) -> str:
+        """Return why a part of the picture could not be read, once; else an empty text."""
+        problem = self.maker.problem
+        self.maker.problem = ""
+        return problem
+
+
+def _name(patch: Patch) -> str:
+    return f"/terrain/{patch.level}_{patch.i}_{patch.j}"
+
+
+def _add(scene: Any, name: str, glb: bytes, visible: bool = True) -> Any:
+    return scene.add_glb(name, glb, visible=visible, cast_shadow=False, receive_shadow=True)

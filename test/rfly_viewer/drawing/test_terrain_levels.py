@@ -1,0 +1,235 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Ground in patches: they cover the map once at each moment, and no crack is between levels."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+
+import cv2
+import numpy as np
+import pytest
+
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.imagery.imagery import Imagery
+from rfly_viewer.drawing import terrain_levels
+from rfly_viewer.drawing.terrain_levels import (
+    HIDDEN_S,
+    MAX_PATCHES,
+    Patch,
+    PatchMaker,
+    TerrainLevels,
+    side_px,
+)
+
+pytestmark = pytest.mark.needs("viser", "rasterio")
+
+SIDE = 12_800.0
+ROOT = Patch(0, 0, 0)
+
+
+@pytest.fixture(scope="module")
+def rough():
+    """Return a map of rough ground, 12.8 km wide, with its first sample in the south-east."""
+    rng = np.random.default_rng(6)
+    heights = cv2.GaussianBlur(rng.normal(0.0, 400.0, (257, 257)), (0, 0), 1.5)
+    return HeightMap(
+        heights, origin_x=SIDE / 2, origin_y=-SIDE / 2, step_x=-SIDE / 256, step_y=SIDE / 256
+    )
+
+
+@pytest.fixture(scope="module")
+def imagery(rough, tmp_path_factory):
+    """Return a picture of it whose pixels are 6.4 m wide: red is its column, green its row."""
+    path = tmp_path_factory.mktemp("photo") / "photo.png"
+    place = np.arange(2000) // 8
+    picture = np.zeros((2000, 2000, 3), np.uint8)
+    picture[..., 2] = place
+    picture[..., 1] = place[:, None]
+    cv2.imwrite(str(path), picture)
+    half = SIDE / 2
+    table = f"column,row,x,y\n0,0,-{half},{half}\n2000,0,{half},{half}\n0,2000,-{half},-{half}\n"
+    path.with_suffix(".csv").write_text(table)
+    return Imagery.open(path, rough)
+
+
+def test_patches_and_how_large_they_look():
+    """Children share the sides of their parent; sizes by hand: 100 m at 50 m, 500 px of focus."""
+    bounds = (-100.0, 100.0, 0.0, 400.0)
+    patch = Patch(2, 1, 3)
+    assert patch.region(bounds) == (-50.0, 0.0, 300.0, 400.0)
+    assert Patch(3, 2, 6) in patch.children
+    assert {child.parent for child in patch.children} == {patch}
+    west, east, south, north = zip(*(each.region(bounds) for each in patch.children), strict=True)
+    assert (min(west), max(east), min(south), max(north)) == patch.region(bounds)
+    assert side_px(patch.region(bounds), (-25.0, 350.0, 50.0), 500.0) == 1000.0
+    assert side_px(patch.region(bounds), (-90.0, 270.0, 0.0), 500.0) == 1000.0
+
+
+class Scene:
+    """The part of viser's scene that the ground needs."""
+
+    def __init__(self):
+        self.nodes = {}
+
+    def add_glb(self, name, data, visible, **options):
+        assert name not in self.nodes
+        self.nodes[name] = types.SimpleNamespace(
+            visible=visible, remove=lambda: self.nodes.pop(name)
+        )
+        return self.nodes[name]
+
+
+class Browser:
+    """A browser whose camera looks down from a place."""
+
+    def __init__(self, place):
+        self.scene = Scene()
+        self.atomic = contextlib.nullcontext
+        self.camera = types.SimpleNamespace(
+            position=np.array(place), wxyz=np.array((0.0, 1.0, 0.0, 0.0)), image_height=700, fov=0.9
+        )
+
+    def shown(self):
+        """Return the patches that are seen."""
+        return [
+            Patch(*map(int, name.split("/")[2].split("_")))
+            for name, node in self.scene.nodes.items()
+            if node.visible and name != "/terrain/below"
+        ]
+
+
+@pytest.fixture
+def levels(rough, imagery, monkeypatch):
+    """Return the ground, whose patches are made at once and are empty."""
+    monkeypatch.setattr(PatchMaker, "made", lambda self, patch: b"")
+    monkeypatch.setattr(
+        PatchMaker, "want", lambda self, patches: self._made.update(dict.fromkeys(patches, b""))
+    )
+    return TerrainLevels(rough, imagery, lit=False)
+
+
+def check_cover(patches):
+    """Check that patches cover the map once, as cells of the finest level."""
+    finest = max(patch.level for patch in patches)
+    cells = np.zeros((2**finest, 2**finest), int)
+    for level, i, j in patches:
+        side = 2 ** (finest - level)
+        cells[i * side : (i + 1) * side, j * side : (j + 1) * side] += 1
+    assert (cells == 1).all()
+
+
+def test_a_moving_camera_always_sees_the_whole_map_once(levels, rough):
+    """At each step of a flight down, across and up again; near patches are fine in the end."""
+    browser = Browser((0.0, 0.0, 20_000.0))
+    way = [(0.0, 0.0, 20_000.0), (900.0, 300.0, 1500.0), (-5000.0, 4000.0, 800.0), (0, 0, 60_000.0)]
+    now = 0.0
+    for goal in way:
+        start = np.array(browser.camera.position)
+        for share in np.linspace(0.0, 1.0, 20):
+            browser.camera.position = start + share * (np.array(goal) - start)
+            now += 0.1
+            levels.update({1: browser}, now)
+            check_cover(browser.shown())
+            assert len(browser.shown()) <= MAX_PATCHES
+        for _ in range(20):
+            now += HIDDEN_S / 2
+            levels.update({1: browser}, now)
+            check_cover(browser.shown())
+        assert levels.is_settled
+        assert sum(not node.visible for node in browser.scene.nodes.values()) == 0
+    assert browser.shown() == [ROOT]
+
+
+def test_near_ground_is_as_fine_as_the_picture_and_far_ground_is_not(levels):
+    """4 x 4 patches of 512 pixels have all of the picture, but the samples need 8 x 8."""
+    assert levels.maker.finest == 3
+    browser = Browser((-6000.0, -6000.0, 1000.0))
+    for step in range(20):
+        levels.update({1: browser}, step * HIDDEN_S)
+    level = {patch.region((0.0, 1.0, 0.0, 1.0))[::2]: patch.level for patch in browser.shown()}
+    assert level[0.0, 0.0] == 3
+    assert max(place for place in level if level[place] < 3) > (0.4, 0.4)
+
+
+def test_new_patches_wait_unseen_for_the_browser(levels):
+    """The coarse ground goes when the four that replace it were there for HIDDEN_S, not before."""
+    browser = Browser((0.0, 0.0, 3000.0))
+    levels.update({1: browser}, 0.0)
+    levels.update({1: browser}, 1.0)
+    assert browser.shown() == [ROOT]
+    assert len(browser.scene.nodes) == 6
+    levels.update({1: browser}, 1.0 + 0.99 * HIDDEN_S)
+    assert browser.shown() == [ROOT]
+    levels.update({1: browser}, 1.0 + HIDDEN_S)
+    assert sorted(browser.shown()) == sorted(ROOT.children)
+    levels.remove()
+    assert browser.scene.nodes == {}
+
+
+@pytest.mark.parametrize("levels_apart", [1, 2, 3])
+def test_walls_close_the_cracks_between_levels(rough, imagery, levels_apart):
+    """Along a rim of two levels, the higher ground's wall reaches down to the lower ground."""
+    maker = PatchMaker(rough, imagery, lit=False)
+    black = np.zeros((2, 2, 3), np.uint8)
+    level = 3
+    coarse = Patch(level - levels_apart, 0, 0)
+    side = 2**levels_apart
+    for number in range(side):
+        fine = Patch(level, side, number)
+        rims = []
+        for patch, at_west in ((coarse, False), (fine, True)):
+            region = patch.region(rough.bounds)
+            mesh = maker.mesh(region, black)
+            x = region[0] if at_west else region[1]
+            rim = mesh.vertices[np.isclose(mesh.vertices[:, 0], x, atol=0.01)]
+            y = np.unique(rim[:, 1])
+            of_y = [rim[rim[:, 1] == place, 2] for place in y]
+            rims.append((y, [max(z) for z in of_y], [min(z) for z in of_y]))
+        y = np.linspace(rims[1][0][0], rims[1][0][-1], 500)
+        (high_1, low_1), (high_2, low_2) = (
+            (np.interp(y, places, upper), np.interp(y, places, lower))
+            for places, upper, lower in rims
+        )
+        assert np.abs(high_1 - high_2).max() > 1.0, "the rims should differ"
+        assert (np.where(high_1 > high_2, low_1 - high_2, low_2 - high_1) < 0.0).all()
+
+
+def test_the_ground_below_is_below(rough, imagery):
+    """It is lower than each sample, also between its own points."""
+    mesh = PatchMaker(rough, imagery, lit=False).below()
+    side = terrain_levels.QUADS + 1
+    corners = mesh.vertices[: side**2].astype(float)
+    below = HeightMap(
+        corners[:, 2].reshape(side, side).T,
+        origin_x=-SIDE / 2,
+        origin_y=-SIDE / 2,
+        step_x=SIDE / (side - 1),
+        step_y=SIDE / (side - 1),
+    )
+    x, y = np.meshgrid(np.linspace(-6400, 6400, 257), np.linspace(-6400, 6400, 257))
+    assert (below.altitude(x, y) < rough.altitude(x, y)).all()
+
+
+def test_patches_show_their_part_of_the_picture(rough, imagery):
+    """Red is the place from the west, green that from the north, 0 to 249."""
+    maker = PatchMaker(rough, imagery, lit=False)
+    region = Patch(3, 5, 2).region(rough.bounds)
+    picture = maker._picture(region).astype(float)
+    share = (np.arange(512) + 0.5) / 512
+    assert np.abs(picture[100, :, 0] - (250 * (5 + share) / 8 - 0.5)).max() < 1.1
+    assert np.abs(picture[:, 100, 1] - (250 * (6 - 1 + share) / 8 - 0.5)).max() < 1.1
+
+
+def test_a_damaged_picture_leaves_the_colours_of_heights(rough, imagery, monkeypatch):
+    from rfly_common.errors import TerrainFormatError
+
+    def fail(*region):
+        raise TerrainFormatError("photo.tif: a damaged tile")
+
+    maker = PatchMaker(rough, imagery, lit=False)
+    monkeypatch.setattr(imagery, "texture", fail)
+    assert maker._picture(rough.bounds).std() > 5
+    assert maker.problem == "photo.tif: a damaged tile"
