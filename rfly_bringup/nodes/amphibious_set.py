@@ -94,6 +94,7 @@ _SHARED = (
     "feedback_bind",
     "feedback_multicast_interface",
     "map_search_path",
+    "imagery",
 )
 _STATE_PUBLISHER = "robot_state_publisher"
 _SHOWN = "amphibious"

@@ -93,6 +93,11 @@ ARGUMENTS = (
         f"folders to search for maps first, separated by {os.pathsep!r}",
     ),
     Argument(
+        "imagery",
+        "picture of the ground for RViz and --view: path of a GeoTIFF, or of a picture with three "
+        "points in NAME.csv",
+    ),
+    Argument(
         "world",
         "objects on the map: a world file or a shipped one's name (map: by default the world's)",
     ),
@@ -200,7 +205,7 @@ ARGUMENTS = (
     Argument("rviz_config", "RViz configuration (default: the shipped one)"),
 )
 
-TERRAIN = NodeDescription("terrain_node", same("map", "map_search_path", "frame_id"))
+TERRAIN = NodeDescription("terrain_node", same("map", "map_search_path", "imagery", "frame_id"))
 BRIDGE = NodeDescription(
     "ue_bridge_node",
     same(

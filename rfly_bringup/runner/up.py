@@ -211,4 +211,6 @@ def _viewer_command(nodes: list[StartedNode]) -> list[str]:
         command[-1] = terrain.parameters["map"]
         for folder in terrain.parameters.get("map_search_path", ()):
             command += ["--search-path", folder]
+        if terrain.parameters.get("imagery"):
+            command += ["--imagery", terrain.parameters["imagery"]]
     return command

@@ -14,6 +14,7 @@ import csv
 import math
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,8 +102,10 @@ class Imagery:
         self._tiles: OrderedDict[tuple[int, int, int], NDArray[np.uint8]] = OrderedDict()
 
     @classmethod
-    def open(cls, path: StrPath, terrain: Terrain) -> Imagery:
+    def open(cls, path: StrPath, terrain: Terrain, origin: GeoPoint | None = None) -> Imagery:
         """Open a GeoTIFF, or a picture with three points in `NAME.csv` next to it.
+
+        `origin`: latitude, longitude and altitude of x = y = z = 0, by default the map's own.
 
         The table has the columns `column` and `row` (pixels from the outer corner of the upper left
         one, right and down) and `x` and `y` (m, east and north) or `lat` and `lon` (degrees).
@@ -111,9 +114,9 @@ class Imagery:
         """
         picture = PictureFile(path)
         if picture.has_place:
-            placement = _own_placement(picture, place_origin(terrain))
+            placement = _own_placement(picture, origin or place_origin(terrain))
         else:
-            placement = _placement_by_points(Path(path), terrain)
+            placement = _placement_by_points(Path(path), lambda: origin or place_origin(terrain))
 
         x_min, x_max, y_min, y_max = terrain.bounds
         shares = np.linspace(0.0, 1.0, 65)
@@ -270,7 +273,7 @@ def _own_placement(picture: PictureFile, origin: GeoPoint) -> Placement:
     return Placement(_inverse(to_own), origin, crs, turn, float(middle_x))
 
 
-def _placement_by_points(path: Path, terrain: Terrain) -> Placement:
+def _placement_by_points(path: Path, origin: Callable[[], GeoPoint]) -> Placement:
     """Return where a picture lies by the three points of the table next to it."""
     table = path.with_suffix(".csv")
     if not table.exists():
@@ -289,7 +292,7 @@ def _placement_by_points(path: Path, terrain: Terrain) -> Placement:
             x, y = position_of(
                 [point["lat"] for point in points],
                 [point["lon"] for point in points],
-                place_origin(terrain),
+                origin(),
             )
         else:
             x, y = ([point[name] for point in points] for name in "xy")

@@ -11,7 +11,7 @@ costs use the same corners, so that a layer of costs follows the ground on a thi
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from rfly_common.arrays import Floats
 from rfly_terrain.costmap.traversability import LETHAL, WORST_FREE, TraversabilityGrid
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import hillshade, lit
+
+if TYPE_CHECKING:
+    from rfly_terrain.imagery.imagery import Imagery
 
 HEIGHT_TINTS = (
     "#243e62",
@@ -55,8 +58,13 @@ class ColouredTriangles(NamedTuple):
     """Colours of the corners, (t, 3, 4): red, green, blue, opacity, 0 … 1."""
 
 
-def terrain_triangles(terrain: HeightMap, max_triangles: int) -> ColouredTriangles:
-    """Return the ground, dark where it is low and light where it is high, shaded by its slopes."""
+def terrain_triangles(
+    terrain: HeightMap, max_triangles: int, imagery: Imagery | None = None
+) -> ColouredTriangles:
+    """Return the ground, dark where it is low and light where it is high, shaded by its slopes.
+
+    Where there is a picture of it, corners have its mean colours around them.
+    """
     corners = _corners(terrain, max_triangles)
     x = corners[0, :, 0]
     y = corners[:, 0, 1]
@@ -64,8 +72,15 @@ def terrain_triangles(terrain: HeightMap, max_triangles: int) -> ColouredTriangl
 
     colours = _between(HEIGHT_TINTS, _height_shares(z))
     light = hillshade(z, float(x[1] - x[0]), float(y[1] - y[0]))
-    opaque = np.ones((*z.shape, 1))
-    return _triangles(corners, np.concatenate([lit(colours, light[..., None]), opaque], axis=-1))
+    colours = lit(colours, light[..., None])
+    if imagery is not None:
+        # a pixel around each corner
+        half_x = (x[1] - x[0]) / 2
+        half_y = (y[1] - y[0]) / 2
+        region = (x[0] - half_x, x[-1] + half_x, y[0] - half_y, y[-1] + half_y)
+        picture = imagery.texture(region, len(x), len(y))[::-1] / 255.0
+        colours += (picture[..., :3] - colours) * picture[..., 3:]
+    return _triangles(corners, np.concatenate([colours, np.ones((*z.shape, 1))], axis=-1))
 
 
 def traversability_triangles(

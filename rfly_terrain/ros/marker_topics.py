@@ -22,6 +22,8 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
+from rfly_common.errors import RflyError
+from rfly_common.geodesy import GeoPoint
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.stamps import ns_to_stamp
@@ -75,9 +77,11 @@ def triangles_to_serialized_marker(
 class TerrainMarkers:
     """The two topics, with at most `max_triangles` each, in frame `map`."""
 
-    def __init__(self, node: Node, max_triangles: int) -> None:
+    def __init__(self, node: Node, max_triangles: int, imagery: str = "") -> None:
+        """Advertise. `imagery`: path of a picture of the ground; empty: none."""
         self._node = node
         self._max_triangles = max_triangles
+        self._imagery = imagery
         self._terrain = publisher(node, Marker, "terrain_marker", LATCHED)
         self._traversability = publisher(node, Marker, "traversability_marker", LATCHED)
         self._unsent: dict[Publisher, Callable[[], ColouredTriangles]] = {}
@@ -85,9 +89,21 @@ class TerrainMarkers:
             LOOK_EVERY_S, self._publish_unsent, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
 
-    def take_terrain(self, terrain: HeightMap) -> None:
-        """Show this map in place of the previous one."""
-        self._unsent[self._terrain] = lambda: terrain_triangles(terrain, self._max_triangles)
+    def take_terrain(self, terrain: HeightMap, origin: GeoPoint | None = None) -> None:
+        """Show this map, whose origin is there on the Earth, in place of the previous one."""
+        self._unsent[self._terrain] = lambda: self._ground(terrain, origin)
+
+    def _ground(self, terrain: HeightMap, origin: GeoPoint | None) -> ColouredTriangles:
+        """Return the ground with its picture, if there is one for this map."""
+        if self._imagery:
+            from rfly_terrain.imagery.imagery import Imagery  # which no other node needs
+
+            try:
+                imagery = Imagery.open(self._imagery, terrain, origin)
+                return terrain_triangles(terrain, self._max_triangles, imagery)
+            except RflyError as error:
+                self._node.get_logger().warning(f"terrain_marker is without a picture: {error}")
+        return terrain_triangles(terrain, self._max_triangles)
 
     def take_costs(self, terrain: HeightMap, costs: TraversabilityGrid) -> None:
         """Show these costs of a map in place of the previous ones."""

@@ -44,6 +44,11 @@ class TerrainParameters:
         low=2,
         high=5_000_000,
     )
+    imagery: str = parameter(
+        "",
+        "picture of the ground that terrain_marker shows: path of a GeoTIFF, or of a picture with "
+        "three points in NAME.csv; empty: colours of heights",
+    )
     geo_origin: list[float] = parameter(
         [], "latitude (deg), longitude (deg), altitude (m) of the map's origin"
     )

@@ -118,7 +118,7 @@ class TerrainNode(Node):
 
         self._cloud = publisher(self, PointCloud2, "outTerrainPoint", LATCHED)
         self._map = publisher(self, TerrainMap, "terrain_map", LATCHED)
-        self._markers = TerrainMarkers(self, params.marker_max_triangles)
+        self._markers = TerrainMarkers(self, params.marker_max_triangles, params.imagery)
         self._diagnostics = Diagnostics(self, "terrain", params.map, self._update_diagnostics)
 
         self._place = FollowedPlace(self, self._frames, self._diagnostics, self._on_place)
@@ -260,7 +260,7 @@ class TerrainNode(Node):
             message.header.stamp = stamp
             topic.publish(message)
 
-        self._markers.take_terrain(window)
+        self._markers.take_terrain(window, self._geo_origin or window.geo_origin)
         self._update_diagnostics()
         if self._occupancy is not None:
             self._occupancy.take(window)

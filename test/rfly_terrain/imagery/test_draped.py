@@ -64,3 +64,38 @@ def test_relief_plots_show_the_picture(hill, quarters):
             column = int((x - left) / (right - left) * shown.shape[1])
             assert tuple(shown[row, column]) == (*colour, 255)
         assert (shown[:, 2] == 0).all()
+
+
+def test_the_mesh_of_rviz_has_the_colours_of_the_picture(hill, quarters):
+    """Corners have them, those beyond the picture the colours of heights.
+
+    The corners of the border have the mean of their two sides.
+    """
+    from rfly_terrain.meshes.ground_triangles import terrain_triangles
+
+    triangles = terrain_triangles(hill, 2 * 40 * 20, quarters)
+    plain = terrain_triangles(hill, 2 * 40 * 20)
+    points = triangles.points.reshape(-1, 3)
+    colours = triangles.colours.reshape(-1, 4)
+    assert np.array_equal(triangles.points, plain.points)
+    assert (colours[:, 3] == 1.0).all()
+    for colour, (x, y) in PLACES.items():
+        [at] = np.flatnonzero((points[:, 0] == x) & (points[:, 1] == y))[:1]
+        assert colours[at, :3] * 255 == pytest.approx(colour, abs=1.0)
+    [at] = np.flatnonzero((points[:, 0] == 0.0) & (points[:, 1] == 40.0))[:1]
+    assert colours[at, :3] * 255 == pytest.approx(np.add(RED, GREEN) / 2, abs=6.0)
+    beyond = np.abs(points[:, 0]) > 160.0
+    assert beyond.any()
+    assert np.array_equal(colours[beyond], plain.colours.reshape(-1, 4)[beyond])
+
+
+def test_up_gives_the_picture_to_the_terrain_node_and_the_window():
+    from rfly_bringup.nodes.amphibious_set import amphibious_nodes
+    from rfly_bringup.runner.up import _viewer_command
+
+    nodes = amphibious_nodes({"imagery": "photo.tif"})
+    [terrain] = [node for node in nodes if node.executable == "terrain_node"]
+    assert terrain.parameters["imagery"] == "photo.tif"
+    command = _viewer_command(nodes)
+    assert command[command.index("--imagery") + 1] == "photo.tif"
+    assert "--imagery" not in _viewer_command(amphibious_nodes({}))

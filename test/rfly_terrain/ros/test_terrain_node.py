@@ -455,6 +455,32 @@ def test_terrain_marker_follows_the_map_and_its_limit(domain_id, peer, tmp_path)
         }
 
 
+@pytest.mark.needs("rasterio")
+@pytest.mark.parametrize(
+    ("west", "expected"), [(-10, {(10, 200, 30)}), (990, None)], ids=["on the map", "off the map"]
+)
+def test_terrain_marker_shows_a_picture_of_the_ground(domain_id, peer, tmp_path, west, expected):
+    """Its colour is that of all corners; one of other ground is told, and heights keep theirs."""
+    import cv2
+    from node_harness import NodeProcess
+    from visualization_msgs.msg import Marker
+
+    cv2.imwrite(str(tmp_path / "photo.png"), np.full((8, 8, 3), (30, 200, 10), np.uint8))
+    table = f"column,row,x,y\n0,0,{west},10\n8,0,{west + 20},10\n0,8,{west},-10\n"
+    (tmp_path / "photo.csv").write_text(table)
+    parameters = {"map": f"'{write_map(tmp_path)}'", "imagery": f"'{tmp_path}/photo.png'"}
+    with NodeProcess("terrain_node", domain_id, parameters) as node:
+        shown = latched(peer, Marker, "terrain_marker")
+        marker = peer.spin_until(lambda: shown and shown[-1])
+        if expected is None:
+            peer.spin_until(lambda: "shows no ground of the map" in node.output)
+    colours = {
+        tuple(round(255 * part) for part in (colour.r, colour.g, colour.b))
+        for colour in marker.colors
+    }
+    assert (colours == expected) == (expected is not None)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"step_x": 1e308}, {"step_y": 5e-324}, {"origin_x": -3e38}, {"step_x": float("nan")}]
 )
