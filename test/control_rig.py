@@ -102,7 +102,8 @@ class Rig:
 
         self.flight.sense(samples)
         self.chassis.sense(samples)
-        self.sim.command_rotors(self.flight.step(estimate, self.tick_s))
+        self.rotors = self.flight.step(estimate, self.tick_s)
+        self.sim.command_rotors(self.rotors)
         self.wheels = self.chassis.step(estimate, self.flight.mode, self.tick_s)
         self.sim.command_wheels(self.wheels)
 

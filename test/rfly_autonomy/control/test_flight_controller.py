@@ -3,10 +3,12 @@
 
 """The mode table, the requests, and the flight computer's use of sensors."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
+from control_rig import Rig
 
 from rfly_amphibious.sensors.samples import (
     HeightSamples,
@@ -18,8 +20,15 @@ from rfly_amphibious.sensors.samples import (
 from rfly_amphibious.sensors.sensor_parameters import Imu, SensorParameters
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.flight_controller import WORDS, FlightController
+from rfly_autonomy.control.flight_controller import (
+    COMMAND_TIMEOUT,
+    ESTIMATE_TIMEOUT,
+    IMU_TIMEOUT,
+    WORDS,
+    FlightController,
+)
 from rfly_autonomy.control.modes import ModeInputs, ModeLogic
+from rfly_autonomy.control.setpoint import Assist, Axle
 from rfly_autonomy.estimation.clearance import Clearance
 from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
 from rfly_autonomy.estimation.estimate import Estimate
@@ -399,3 +408,37 @@ def test_set_points_older_than_the_newest_are_dropped():
     flight.set_target((1.0, 2.0, 3.0), time=5.0)
     flight.set_target((9.0, 9.0, 9.0), time=4.0)
     assert flight._setpoint.position == (1.0, 2.0, 3.0)
+
+
+def forget_imu(rig):
+    """Keep the IMU's samples from the flight computer."""
+    sense = rig.flight.sense
+    rig.flight.sense = lambda samples: sense(dataclasses.replace(samples, imu=None))
+
+
+@pytest.mark.parametrize(
+    ("end", "seconds"),
+    [
+        (lambda rig: setattr(rig, "assist", False), COMMAND_TIMEOUT),
+        (lambda rig: setattr(rig, "estimated", False), ESTIMATE_TIMEOUT),
+        (forget_imu, IMU_TIMEOUT),
+        (lambda rig: rig.flight.rotor_watch.failed.update({2: "rotor 3 stands"}), 0.0),
+    ],
+    ids=["command", "estimate", "imu", "rotor"],
+)
+def test_rotors_that_help_the_wheels_stop_when_their_data_are_old(end, seconds):
+    """They lift the front axle with 0.3 of the weight until what they need is missing so long."""
+    rig = Rig("scale")
+    rig.flight.logic.mode = Mode.DRIVE
+    rig.assist = True
+
+    def command(rig):
+        if rig.assist:
+            rig.flight.set_assist(Assist(0.05, 0.3, Axle.FRONT))
+
+    rig.run(0.2, command)
+    assert rig.rotors.value.max() > 50.0
+    end(rig)
+    begin = rig.time
+    rig.run(1.0, command, until=lambda r: not r.rotors.value.any())
+    assert rig.time - begin == pytest.approx(seconds, abs=0.0121)
