@@ -142,10 +142,14 @@ class StateEstimatorNode(Node):
 
     def _use(self, kind: str, samples: Any) -> None:
         if kind == "imu":
-            stamp = float(samples.time[-1])
-            if stamp < self._imu_time - WENT_BACK_S:
+            if self._is_of_new_run(samples):
                 self._reset()
-            self._imu_time = stamp
+                for early in self._waiting:
+                    self._feed(*early)
+            self._waiting.clear()
+            self._imu_time = float(samples.time[-1])
+        elif self._is_of_new_run(samples) and len(self._waiting) < MOST_HELD:
+            self._waiting.append((kind, samples))
 
         self._feed(kind, samples)
 
@@ -166,12 +170,17 @@ class StateEstimatorNode(Node):
         elif len(self._held) < MOST_HELD:
             self._held.append((kind, samples))
 
+    def _is_of_new_run(self, samples: Any) -> bool:
+        """Return whether the time went back before these samples."""
+        return float(samples.time[-1]) < self._imu_time - WENT_BACK_S
+
     def _reset(self) -> None:
+        """Start afresh, with readings of the new run that have come before it was noticed."""
         self._diagnostics.count("clock_jumps_back")
         self.get_logger().info("the time went back: starting afresh")
         self._estimator.reset()
         self._held.clear()
-        self._waiting.clear()
+        self._waiting = [each for each in self._waiting if self._is_of_new_run(each[1])]
         self._imu_time = -math.inf
         self._published_ns = -1
         self._topics.reset()
