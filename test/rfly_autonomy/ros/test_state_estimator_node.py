@@ -342,7 +342,7 @@ def test_readings_before_the_first_imu_of_a_new_run_are_not_dropped():
     assert fed == ["gps", "baro", "imu"]
 
     # in lock-step the tick tells it, and what waits for it may be of both runs
-    old, new = (("gps", SimpleNamespace(time=np.array([stamp]))) for stamp in (5.1, 0.2))
+    old, new = (("gps", SimpleNamespace(time=np.array([stamp]))) for stamp in (5.196, 0.2))
     node._imu_time = 5.2
     node._waiting = [old, new]
     node._reset()
