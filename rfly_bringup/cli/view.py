@@ -116,6 +116,15 @@ class ViewOptions:
             metavar="ADDRESS",
         ),
     ] = None
+    viewshed: Annotated[
+        options.Pair,
+        typer.Option(
+            metavar="X Y",
+            show_default=False,
+            help="tint the ground that an antenna has in sight, 2 m above this place, x east and y "
+            "north, m; a double click moves it",
+        ),
+    ] = options.NO_PAIR
     follow: Annotated[
         options.MaybeText,
         options.optional(
@@ -175,6 +184,8 @@ def view(ctx: typer.Context, given: ViewOptions) -> None:
         rfly view --world village                   and rfly up --world village
 
         rfly view --map Alps --imagery photo.tif    an orthophoto on the ground
+
+        rfly view --viewshed 100 -250               what an antenna there has in sight
 
         rfly view --follow all                      the camera goes with the fleet
 
@@ -281,6 +292,7 @@ def _settings(given: ViewOptions, recorded: str | None) -> "Settings":
         scan_folder=given.scan_folder,
         max_triangles=given.max_triangles,
         shadows=given.shadows,
+        sight_from=options.given(given.viewshed, "--viewshed"),
         follow=_followed(given.follow),
         enlarge=given.enlarge,
         sensors=answers,

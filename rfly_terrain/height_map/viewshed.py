@@ -29,9 +29,10 @@ def viewshed(
     target_height: float = 0.0,
     max_range: float = math.inf,
     earth_radius: float = math.inf,
+    stride: int = 1,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Bools:
-    """Return which samples are in sight of `observer`, (rows, columns).
+    """Return which samples are in sight of `observer`, (rows, columns), every `stride`-th.
 
     A sample is in sight if the ground leaves free the line from the observer to the point that is
     `target_height` above it: exact on the bilinear surface, as `HeightMap.line_of_sight` has it,
@@ -52,19 +53,21 @@ def viewshed(
     if not max_range > 0.0:
         raise ValueError(f"max_range is {max_range}, expected more than 0 m")
 
-    x = height_map.origin_x + np.arange(height_map.rows) * height_map.step_x
-    y = height_map.origin_y + np.arange(height_map.columns) * height_map.step_y
-    seen = np.empty((height_map.rows, height_map.columns), bool)
+    heights = height_map.heights[::stride, ::stride]
+    rows, columns = heights.shape
+    x = height_map.origin_x + np.arange(rows) * (stride * height_map.step_x)
+    y = height_map.origin_y + np.arange(columns) * (stride * height_map.step_y)
+    seen = np.empty((rows, columns), bool)
 
-    rows_at_once = max(1, _SAMPLES_AT_ONCE // height_map.columns)
-    for first in range(0, height_map.rows, rows_at_once):
+    rows_at_once = max(1, _SAMPLES_AT_ONCE // columns)
+    for first in range(0, rows, rows_at_once):
         part = slice(first, first + rows_at_once)
         targets = np.empty((*seen[part].shape, 3))
         targets[..., 0] = x[part, None]
         targets[..., 1] = y
-        targets[..., 2] = height_map.heights[part]
+        targets[..., 2] = heights[part]
         targets[..., 2] += target_height
         seen[part] = height_map.line_of_sight(place, targets, earth_radius=earth_radius)
         seen[part] &= np.hypot(x[part, None] - place[0], y - place[1]) <= max_range
-        progress(min(1.0, (first + rows_at_once) / height_map.rows))
+        progress(min(1.0, (first + rows_at_once) / rows))
     return seen

@@ -16,9 +16,8 @@ import numpy as np
 import viser
 
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.imagery.imagery import Imagery
 from rfly_viewer.drawing.terrain_glb import terrain_glb
-from rfly_viewer.drawing.terrain_levels import TerrainLevels
+from rfly_viewer.drawing.terrain_levels import GroundPicture, TerrainLevels
 from rfly_viewer.drawing.terrain_mesh import terrain_mesh
 
 COARSE_TRIANGLES = 20_000
@@ -58,14 +57,16 @@ class TerrainLayer:
         self._refined: HeightMap | None = None
         """Terrain that the thread was given last."""
         self._grounds: dict[int, _Ground] = {}
+        self._imagery: GroundPicture | None = None
         self._levels: TerrainLevels | None = None
         """Ground with a picture, in place of the coarse and the fine one."""
 
-    def show(self, terrain: HeightMap, imagery: Imagery | None = None) -> None:
+    def show(self, terrain: HeightMap, imagery: GroundPicture | None = None) -> None:
         """Draw this map instead of the one before, with a picture on it if there is one."""
-        if terrain is self._terrain:
+        if terrain is self._terrain and imagery is self._imagery:
             return
         self._terrain = terrain
+        self._imagery = imagery
         self._fine = b""
         self.close()
         if imagery is not None:

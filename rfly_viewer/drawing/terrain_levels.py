@@ -19,7 +19,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import cv2
 import numpy as np
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import RflyError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.point_cloud import Region
-from rfly_terrain.imagery.imagery import Imagery, over
+from rfly_terrain.imagery.imagery import over
 from rfly_viewer.drawing.screen import Screen
 from rfly_viewer.drawing.terrain_glb import terrain_glb
 from rfly_viewer.drawing.terrain_mesh import (
@@ -57,6 +57,17 @@ BELOW_SHARE = 1e-3
 """Depth of the coarse ground below the lowest heights, as a share of the map's side."""
 BASE_PIXELS = 1024
 """Pixels of the longer side of the picture of the heights, where there is no other."""
+
+
+class GroundPicture(Protocol):
+    """Colours of the ground: `Imagery`, or what is drawn like it."""
+
+    pixel: float
+    """Side of a pixel on the ground, m, about."""
+
+    def texture(self, region: Region, width: int, height: int) -> NDArray[np.uint8]:
+        """Return the colours of a region; see `Imagery.texture`."""
+        ...
 
 
 class Patch(NamedTuple):
@@ -105,7 +116,7 @@ def side_px(region: Region, eye: Sequence[float], focal_px: float) -> float:
 class PatchMaker:
     """Maker of the patches' files, in a thread of its own. `wanted` are made first to last."""
 
-    def __init__(self, terrain: HeightMap, imagery: Imagery, lit: bool) -> None:
+    def __init__(self, terrain: HeightMap, imagery: GroundPicture, lit: bool) -> None:
         self.terrain = terrain
         self.imagery = imagery
         self.problem = ""
@@ -243,7 +254,7 @@ class _Patches:
 class TerrainLevels:
     """Ground of all browsers, in patches."""
 
-    def __init__(self, terrain: HeightMap, imagery: Imagery, lit: bool) -> None:
+    def __init__(self, terrain: HeightMap, imagery: GroundPicture, lit: bool) -> None:
         self.maker = PatchMaker(terrain, imagery, lit)
         self._root = self.maker.made(Patch(0, 0, 0))
         self._below = terrain_glb(self.maker.below(), lit, is_photo=True)

@@ -68,6 +68,9 @@ class Panel:
                 "Ids", True, hint="the number over each vehicle, for up to 40 of them"
             ),
             "texts": gui.add_checkbox("Texts", True, hint="key H: all texts over vehicles"),
+            "sight": gui.add_checkbox(
+                "In sight", False, hint="what an antenna at the last double click has in sight"
+            ),
             "data": gui.add_checkbox(
                 "Vehicle data", True, hint="key D: speed, height and attitude of the followed one"
             ),

@@ -42,9 +42,17 @@ class Readouts:
         self._next_s = 0.0
 
     def update(
-        self, poses: WorldPoses, followed: int | None, terrain: HeightMap, now_s: float
+        self,
+        poses: WorldPoses,
+        followed: int | None,
+        terrain: HeightMap,
+        now_s: float,
+        legend: str = "",
     ) -> None:
-        """Show the present state, at most every EVERY_S; `followed` None: no vehicle's."""
+        """Show the present state, at most every EVERY_S; `followed` None: no vehicle's.
+
+        legend: HTML about what the ground shows.
+        """
         if now_s < self._next_s:
             return
         self._next_s = now_s + EVERY_S
@@ -57,6 +65,7 @@ class Readouts:
         }
         for number, client in clients.items():
             text = view_html(client.camera, terrain) + "<br>".join(map(html.escape, lines))
+            text += legend
             text = f'<div style="font-size:12px;line-height:1.4;margin:0 0.8em">{text}</div>'
             show_html(self._shown[number], text)
 

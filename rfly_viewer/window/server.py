@@ -31,6 +31,7 @@ from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_viewer.drawing.label_layer import LabelLayers
 from rfly_viewer.drawing.screen import Screen, drawn_enlarged
+from rfly_viewer.drawing.sight import Sight, SightFinder
 from rfly_viewer.drawing.sky import Sky
 from rfly_viewer.drawing.terrain_layer import TerrainLayer
 from rfly_viewer.drawing.trail_layer import MAX_THICKNESS_PX, TrailLayer
@@ -118,6 +119,8 @@ class Settings:
     """Descriptions of vehicle types in vehicle XML."""
     world: World = field(default_factory=World)
     """Objects that stand on the map."""
+    sight_from: tuple[float, float] | None = None
+    """Place whose sight the ground shows at first, x east and y north, m."""
     imagery: Path | None = None
     """Picture of the ground, for the maps that it shows a part of."""
     sensors: Callable[[World], SensorAnswering] | None = None
@@ -142,6 +145,10 @@ class Viewer:
         self.server, self.connections = open_server(settings.host, settings.http_port)
 
         self._imagery: Imagery | None = None
+        self._finder = SightFinder()
+        self._sight: Sight | None = None
+        self._sight_place = settings.sight_from
+        self._sight_asked: tuple[HeightMap, tuple[float, float]] | None = None
         self._sensors: SensorAnswering | None = None
         self._weather = Weather()
 
@@ -165,6 +172,7 @@ class Viewer:
             settings.follow,
             settings.enlarge,
         )
+        self.panel.show("sight", int(settings.sight_from is not None))
         self.cameras = Cameras(self.server)
         self._readouts = Readouts(self.server)
         self._poses = self.state.vehicles.world(self.state.terrain)
@@ -252,6 +260,7 @@ class Viewer:
         self._last_frame_s = now_s
         screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
         enlarge = drawn_enlarged(drawn, screens, self.panel.enlarge)
+        self._show_sight()
         self._terrain.update(now_s)
         problem = self._terrain.take_problem()
         if problem:
@@ -268,7 +277,8 @@ class Viewer:
         followed = self.panel.followed
         self.cameras.update(poses, followed, state.terrain)
         described = followed if self.panel.shows("data") else None
-        self._readouts.update(poses, described, state.terrain, now_s)
+        legend = "" if self._sight is None else self._sight.legend()
+        self._readouts.update(poses, described, state.terrain, now_s, legend)
         self.server.flush()
 
         # report
@@ -396,6 +406,7 @@ class Viewer:
                 self._imagery = Imagery.open(self._settings.imagery, self.state.terrain)
             except RflyError as error:
                 self.state.add_log_line(f"the ground is shown without a picture: {error}")
+        self._sight = None
         self._terrain.show(self.state.terrain, self._imagery)
         self._world.show(self.state.terrain)
         self._trails.clear()
@@ -405,6 +416,20 @@ class Viewer:
             self._notify(
                 f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0
             )
+
+    def _show_sight(self) -> None:
+        """Tint the ground by what a place has in sight, when that is found."""
+        terrain = self.state.terrain
+        place = self._sight_place if self.panel.shows("sight") else None
+        asked = None if place is None else (terrain, place)
+        if asked != self._sight_asked:
+            self._sight_asked = asked
+            self._finder.ask(terrain, place)
+        changed, sight = self._finder.take()
+        if changed:
+            self._sight = sight
+            shown = self._imagery if sight is None else sight.over(self._imagery)
+            self._terrain.show(terrain, shown)
 
     def _notify(self, title: str, body: str, seconds: float) -> None:
         self._notices_left -= 1
@@ -483,6 +508,7 @@ class Viewer:
 
         if click.object_position is None:
             self._ground_click = click
+            self._sight_place = click.point[1], click.point[0]
 
         lines = click_lines(click, self._ground_click, self.state.terrain.altitude_ned)
         self.panel.show_click(lines)

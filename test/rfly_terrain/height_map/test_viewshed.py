@@ -13,6 +13,7 @@ import pytest
 from height_maps import grid_map
 from optional_parts import late_module
 
+from rfly_terrain import HeightMap
 from rfly_terrain.exports.geotiff import write_viewshed_geotiff
 from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS, SIGHT_EARTH_RADIUS
 from rfly_terrain.height_map.viewshed import viewshed
@@ -142,3 +143,10 @@ def test_the_picture_is_dark_where_nothing_is_seen(tmp_path):
     row = grey[rows // 3]
     west, east = (float(np.median(row[int(at * columns)])) for at in (0.4, 0.7))
     assert west > 1.5 * east
+
+
+def test_every_third_sample():
+    heights = np.random.default_rng(6).uniform(0.0, 9.0, (31, 44))
+    ground = HeightMap(heights, origin_x=3.0, origin_y=-5.0, step_x=2.0, step_y=-2.5)
+    whole = viewshed(ground, (20.0, -30.0, 11.0))
+    np.testing.assert_array_equal(viewshed(ground, (20.0, -30.0, 11.0), stride=3), whole[::3, ::3])
