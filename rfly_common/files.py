@@ -9,6 +9,7 @@ import abc
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,7 +91,8 @@ def write_whole(path: StrPath, data: bytes) -> None:
     if target.is_relative_to("/dev") or target.is_relative_to("/proc"):
         target.write_bytes(data)
         return
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    # several threads may write the same file
+    part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         part.write_bytes(data)
         os.replace(part, target)

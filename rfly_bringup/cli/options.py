@@ -220,6 +220,13 @@ ImageryOption = Annotated[
         "in NAME.csv"
     ),
 ]
+DaskOption = Annotated[
+    MaybeText,
+    optional(
+        "run on the Dask cluster of this scheduler, such as tcp://10.0.0.5:8786",
+        metavar="ADDRESS",
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace files that exist")]
 GeoOrigin = Annotated[
     Triple,
@@ -311,6 +318,19 @@ def check_new_file(option: str, target: str | None, overwrite: bool) -> None:
         if not folder.is_dir():
             raise ConfigError(f"{option}: {target}: there is no folder {folder}")
         check_target(Path(target), overwrite)
+
+
+def check_cluster(jobs: int | None, dask: str | None) -> None:
+    """Raise ConfigError for processes and a cluster at once, or where Dask is not installed."""
+    if dask is None:
+        return
+    if jobs is not None:
+        raise ConfigError(
+            "--jobs and --dask: expected one; a cluster's workers set its parallel runs"
+        )
+    from rfly_common.threads.cluster import check_dask
+
+    check_dask()
 
 
 def check_new_picture(path: Path | str | None, overwrite: bool) -> None:

@@ -19,7 +19,6 @@ from rfly_bringup.cli.sim_fit import fit, modes
 from rfly_bringup.cli.sim_replay import replay
 from rfly_bringup.terminal import printable, progress_bar
 from rfly_bringup.warm_up import compile_first
-from rfly_common.errors import ConfigError
 from rfly_common.files import write_text
 
 if TYPE_CHECKING:
@@ -69,13 +68,7 @@ def sweep(
     jobs: Annotated[
         options.MaybeInt, options.optional("parallel runs (default: one per core)", min=1)
     ] = None,
-    dask: Annotated[
-        options.MaybeText,
-        options.optional(
-            "run on the Dask cluster of this scheduler, such as tcp://10.0.0.5:8786",
-            metavar="ADDRESS",
-        ),
-    ] = None,
+    dask: options.DaskOption = None,
     plot: Annotated[
         options.MaybeText, options.file_option("picture of results over the varied values")
     ] = None,
@@ -101,19 +94,13 @@ def sweep(
         ResultTable,
         Sweep,
         Variation,
-        check_dask,
         check_table,
         run_sweep,
         run_sweep_on_dask,
     )
 
     # check the arguments before the long work
-    if dask is not None:
-        if jobs is not None:
-            raise ConfigError(
-                "--jobs and --dask: expected one; a cluster's workers set its parallel runs"
-            )
-        check_dask()
+    options.check_cluster(jobs, dask)
     for option, target in (("--out", out), ("--plot", plot)):
         options.check_new_file(option, target, overwrite)
     options.check_new_picture(plot, overwrite)

@@ -84,6 +84,7 @@ class TileArguments:
     jobs: Annotated[
         options.MaybeInt, options.optional("processes (default: one per core)", min=1)
     ] = None
+    dask: options.DaskOption = None
     overwrite: options.Overwrite = False
 
 
@@ -100,7 +101,10 @@ def tile(given: TileArguments) -> None:
         rfly terrain tile N46E00*.hgt --out Alps --fill-nodata
 
         rfly terrain tile dem/*.tif --out Coast --outside 0 --resolution 10 --jobs 4
+
+        rfly terrain tile /data/*.tif --out /data/Coast --dask tcp://10.0.0.5:8786
     """
+    options.check_cluster(given.jobs, given.dask)
     from rfly_terrain.tiles.make_tiles import TileOptions, make_tiles
     from rfly_terrain.tiles.mosaic import MosaicOptions
 
@@ -122,6 +126,7 @@ def tile(given: TileArguments) -> None:
             fill_nodata=given.fill_nodata,
             overwrite=given.overwrite,
             jobs=given.jobs,
+            dask=given.dask,
             progress=progress,
         )
     print(given.out)

@@ -25,7 +25,7 @@ from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.config.parameter_files import Change, KeyPath, parse_key_path
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing, write_text
-from rfly_common.imports import require
+from rfly_common.threads.cluster import on_dask
 from rfly_common.threads.processes import in_processes, parallel_jobs
 from rfly_lab.runs.recorder import ScenarioRun
 from rfly_terrain.height_map.height_map import HeightMap
@@ -244,8 +244,6 @@ def spreads(results: Sequence[Result]) -> list[Spread]:
 MAX_RUNS = 100_000
 """Most runs of a sweep."""
 
-CONNECT_TIMEOUT = 10.0
-"""Time to wait for a cluster's scheduler, s."""
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?")
@@ -432,11 +430,6 @@ def run_sweep(
     return in_processes(_run_held, tasks, jobs, report, _hold_terrains, (sweep.terrains,))
 
 
-def check_dask() -> None:
-    """Raise ConfigError with what to install if no Dask cluster can be used."""
-    require("distributed", "a Dask cluster")
-
-
 def run_sweep_on_dask(
     sweep: Sweep, cluster: Any, on_result: OnResult | None = None
 ) -> list[Result]:
@@ -445,39 +438,18 @@ def run_sweep_on_dask(
     `cluster`: the address of its scheduler, or a `Client` or `Cluster` of distributed. Its workers
     need this package; maps are sent to them. Raise ConfigError if no scheduler answers.
     """
-    check_dask()
-    from distributed import Client, as_completed
 
-    report = on_result or (lambda run, result: None)
-    if isinstance(cluster, str) and not re.fullmatch(r"(\w+://)?\S+:\d+", cluster):
-        raise ConfigError(
-            f"Dask: {cluster!r}, expected the address of a scheduler, such as tcp://127.0.0.1:8786"
-        )
-
-    borrowed = isinstance(cluster, Client)
-    client = cluster
-    if not borrowed:
-        try:
-            client = Client(cluster, timeout=CONNECT_TIMEOUT, set_as_default=False)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise ConfigError(f"Dask: {cluster}: no scheduler answers ({error})") from None
-
-    try:
+    def submit(client: Any) -> list[Any]:
         maps = [
             None if terrain is None else client.scatter(terrain, broadcast=True)
             for terrain in sweep.terrains
         ]
-        futures = [
+        return [
             client.submit(_run, scenario, maps[terrain], sweep.estimate, pure=False)
             for scenario, terrain in zip(sweep.scenarios, sweep.terrain_of, strict=True)
         ]
-        run_of = {future.key: run for run, future in enumerate(futures)}
-        for future in as_completed(futures, loop=client.loop):
-            report(run_of[future.key], future.result())
-        return client.gather(futures)
-    finally:
-        if not borrowed:
-            client.close()
+
+    return on_dask(cluster, submit, on_result or (lambda run, result: None))
 
 
 def _run(scenario: Scenario, terrain: HeightMap | None, estimate: bool) -> Result:

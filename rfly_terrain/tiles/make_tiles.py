@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular, sole_writer, write_text, write_whole
 from rfly_common.geodesy import geo_point
+from rfly_common.threads.cluster import on_dask
 from rfly_common.threads.processes import in_processes, parallel_jobs
 from rfly_terrain.files.dem_import import (
     STRIP_COLUMNS,
@@ -211,13 +212,15 @@ def make_tiles(
     fill_nodata: bool = False,
     overwrite: bool = False,
     jobs: int | None = None,
+    dask: Any = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> TileGrid:
     """Write a folder of tiles from elevation models; return its grid.
 
     Where two have a height, the first one counts.
 
-    `jobs`: processes, by default one per core. A conversion of the same sources and options that
+    `jobs`: processes, by default one per core. `dask`: a cluster in place of them, as `on_dask`
+    takes it, whose workers see the same files. A conversion of the same sources and options that
     was stopped is continued. Raises FileExistsError if the folder holds another one or another
     process writes there, TerrainFileNotFound, TerrainFormatError (a source), ConfigError (an
     argument).
@@ -238,7 +241,7 @@ def make_tiles(
 
     tiles.mkdir(parents=True, exist_ok=True)
     with sole_writer(tiles, waits=False):
-        return _converted(plan, options, overwrite, jobs, progress)
+        return _converted(plan, options, overwrite, jobs, dask, progress)
 
 
 def _converted(
@@ -246,6 +249,7 @@ def _converted(
     options: TileOptions,
     overwrite: bool,
     jobs: int | None,
+    dask: Any,
     progress: Callable[[float], None],
 ) -> TileGrid:
     """Write the tiles that lack, and then the manifest; return its grid."""
@@ -265,6 +269,13 @@ def _converted(
         progress(done / total)
 
     def run(work: Callable[..., Any], tasks: Sequence[tuple[int, ...]]) -> list[Any]:
+        if dask is not None:
+
+            def submit(client: Any) -> list[Any]:
+                held = client.scatter(plan, broadcast=True, hash=False)
+                return [client.submit(work, *task, plan=held, pure=False) for task in tasks]
+
+            return on_dask(dask, submit, report)
         if jobs > 1:
             return in_processes(work, tasks, jobs, report, _hold, (plan,))
         _hold(plan)
@@ -388,14 +399,16 @@ def _hold(plan: TilePlan) -> None:
     _plan = plan
 
 
-def _find_voids(number: int) -> list[float] | None:
+def _find_voids(number: int, plan: TilePlan | None = None) -> list[float] | None:
     """Return the heights of a source that stand for none."""
-    assert _plan is not None
-    mosaic, own_number, _ = _plan.sources.files[number]
+    plan = plan or _plan
+    assert plan is not None
+    mosaic, own_number, _ = plan.sources.files[number]
     return mosaic.find_voids(own_number)[1]
 
 
-def _write(i: int, j: int) -> tuple[float, float]:
+def _write(i: int, j: int, plan: TilePlan | None = None) -> tuple[float, float]:
     """Write a file of tiles."""
-    assert _plan is not None
-    return _plan.write(i, j)
+    plan = plan or _plan
+    assert plan is not None
+    return plan.write(i, j)

@@ -375,3 +375,38 @@ def test_a_damaged_or_missing_tile_is_told(tmp_path, monkeypatch):
     assert again.altitude(x_min, y_min) == tiled.altitude(x_min, y_min)
     path.write_bytes(data)
     assert again.altitude(x_max, y_max) == expected
+
+
+@pytest.mark.needs("distributed")
+def test_a_dask_cluster_makes_the_same_tiles_and_goes_on(tmp_path):
+    """Voids that are found first are known to all workers; a stopped conversion loses no tile."""
+    import distributed
+
+    paths = quarters(tmp_path, holes(ground(200, 240)), 8.0, 47.0)
+    folder = tmp_path / "t"
+
+    def stop_at_half(share):
+        if share > 0.5:
+            raise KeyboardInterrupt
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=None,
+            protocol="tcp",
+        ) as cluster,
+    ):
+        how = {"fill_nodata": True, "dask": cluster.scheduler_address}
+        with pytest.raises(KeyboardInterrupt):
+            make_tiles(paths, folder, SMALL, progress=stop_at_half, **how)
+        kept = {path: path.stat().st_mtime_ns for path in (folder / "tiles").glob("east*")}
+        assert kept
+        make_tiles(paths, folder, SMALL, **how)
+    assert all(path.stat().st_mtime_ns == time for path, time in kept.items())
+    make_tiles(paths, tmp_path / "alone", SMALL, jobs=1, fill_nodata=True)
+    np.testing.assert_array_equal(
+        TiledHeightMap.open(folder).part().heights,
+        TiledHeightMap.open(tmp_path / "alone").part().heights,
+    )
