@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Floats, Ints
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
+from rfly_trajectory.paths.path import altitudes, join_profiles
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -27,6 +28,8 @@ MAX_INSTANTS = 5000
 """Largest number of instants in a check of separation."""
 MEETING = 0.005
 """Distance, m, below which two vehicles are at the same place."""
+CLIMB_SAMPLES = 1025
+"""Places of a path at which its slope is looked for."""
 MAX_PAIRS = 1000
 """Largest number of pairs whose least distance is refined."""
 _SLACK = 1e-6
@@ -234,7 +237,7 @@ def check_separation(
         return []
     if seconds is None:
         seconds = max(vehicle.delay + duration(vehicle) for vehicle in fleet.vehicles)
-    fastest = max(vehicle.profile.cruise for vehicle in fleet.vehicles)
+    fastest = max(map(_fastest, fleet.vehicles))
     instants = min(max(math.ceil(seconds * fastest / (0.25 * farthest)), 1), MAX_INSTANTS) + 1
     times = np.linspace(0.0, seconds, instants)
     step = seconds / (instants - 1)
@@ -266,6 +269,18 @@ def check_separation(
         violations.append((distance, LimitViolation(first.name, text, location, (x, y))))
     violations.sort(key=lambda row: row[0])
     return [violation for _, violation in violations]
+
+
+def _fastest(vehicle: Vehicle) -> float:
+    """Return a bound of a vehicle's speed in space, m/s: outside of bends, and where it climbs."""
+    path = vehicle.path
+    stretch = max(1.0 - vehicle.offset[1] * bend.curvature for bend in path.curvature_range)
+    climb = 0.0
+    if path.altitude is not None:
+        s = np.linspace(0.0, path.length, CLIMB_SAMPLES)
+        slope = altitudes(join_profiles([path]), np.zeros(s.size, np.int64), s)[:, 1]
+        climb = float(np.abs(slope).max())
+    return vehicle.profile.cruise * max(stretch, 1.0) * math.hypot(1.0, climb)
 
 
 class _Starts(NamedTuple):

@@ -336,3 +336,22 @@ def test_a_value_just_beyond_its_limit_is_distinct_digits_from_it():
 
     assert _distinct_digits(15.0003, 15.0) == "15.0003"
     assert _distinct_digits(17.2518, 15.0) == "17.25"
+
+
+@pytest.mark.parametrize("delay", [0.5, 0.7, 0.9, 1.5])
+def test_steep_climbs_are_not_missed_between_two_instants(delay):
+    """Both go 0.6 m/s ahead and 15 m/s up or down: at one height the later one is 0.6 delay behind.
+
+    The instants were as far apart as the speed over ground alone allows.
+    """
+    text = f"""
+version: 1
+min_separation: 2.0
+defaults: {{type: multirotor, kind: multirotor, speed: 1.0, keep_limits: true}}
+vehicles:
+  - {{id: 1, shape: {{type: polyline, points: [[0, 0, 0], [4, 0, 100]]}}, delay: {delay}}}
+  - {{id: 2, shape: {{type: polyline, points: [[0, 0.1, 100], [4, 0.1, 0]]}}}}
+"""
+    (found,) = check_separation(parse_fleet(text.encode(), "f.yaml"))
+    distance = float(found.text.split()[2])
+    assert distance == pytest.approx(math.hypot(0.6 * delay, 0.1), rel=0.01)
