@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import finite_number
+from rfly_common.errors import RflyError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, quat_rotate, rotation_matrix
 from rfly_sensing.random_generators import sensor_generator
 from rfly_sensing.range_sensor_parameters import (
@@ -77,6 +78,8 @@ SHADOW_GAP = 2e-3
 """Distance from a surface at which a ray to the sun begins, m."""
 SHADOW_RANGE = 500.0
 """Length of a ray to the sun, m."""
+OPAQUE = 128
+"""Opacity from which a picture of the ground is seen, of 255."""
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 """Difference of neighbouring ids' hues: the inverse of the golden ratio."""
 
@@ -246,9 +249,9 @@ class ColorImages(NamedTuple):
 class ColorCamera:
     """Camera for colours, classes and ids. Image k depends on the seed and k alone.
 
-    Ground has colours by height, bodies their own or one of the id, both a grain. A surface is lit
-    by the sky and, out of shadows, by the sun. One of colour C at range r is seen as C · T + haze ·
-    (1 - T) with T = exp(-α r) (Koschmieder).
+    Ground has colours by height, or those of a picture of it, bodies their own or one of the id,
+    both a grain. A surface is lit by the sky and, out of shadows, by the sun. One of colour C at
+    range r is seen as C · T + haze · (1 - T) with T = exp(-α r) (Koschmieder).
     """
 
     def __init__(
@@ -289,7 +292,8 @@ class ColorCamera:
 
             picture = np.empty((len(directions), 3), np.float32)
             pixel = 1.0 / self.pinhole.focal_x
-            seen = Seen(pose.position, directions, hits.ranges, hits.body, sun, pixel)
+            photo = _photographed(scene, pose.position, directions, hits, pixel)
+            seen = Seen(pose.position, directions, hits.ranges, hits.body, sun, pixel, photo)
             shade(seen, *look, picture)
             picture *= 255.0
             if self.noise:
@@ -338,6 +342,25 @@ def sun_on(scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, time: 
     return sun
 
 
+def _photographed(
+    scene: SceneRays, eye: Floats, directions: Floats, hits: Hits, pixel: float
+) -> Floats:
+    """Return the colours that a picture of the ground has where rays meet it; see `Seen.photo`."""
+    if scene.imagery is None:
+        return np.empty((0, 3))
+    photo = np.full((len(directions), 3), np.nan)
+    on_ground = np.flatnonzero(hits.body == GROUND)
+    away = hits.ranges[on_ground]
+    x, y = eye[:2, None] + away * directions[on_ground, :2].T
+    try:
+        colours = scene.imagery.colours(x, y, pixel * away)
+    except RflyError:  # a damaged part: the ground has the colours of heights
+        return photo
+    is_known = colours[:, 3] >= OPAQUE
+    photo[on_ground[is_known]] = colours[is_known, :3] / 255.0
+    return photo
+
+
 @functools.lru_cache(maxsize=4)
 def _shades_itself(terrain: HeightMap | None) -> bool:
     """Return whether terrain is anywhere as steep as the sun is high."""
@@ -353,7 +376,9 @@ def _look(
     if scene.terrain is not None:
         low = scene.terrain.z_min
         high = scene.terrain.z_max
-    ground = GroundColours(low, max(high, low + 1e-6), TINTS)
+    # a picture has what is larger than two of its pixels
+    photo_grain = 0.0 if scene.imagery is None else 2.0 * scene.imagery.pixel
+    ground = GroundColours(low, max(high, low + 1e-6), TINTS, photo_grain)
 
     brightness = weather.skylight + weather.sunlight
     sky = brightness * (SKY + (FOG - SKY) * weather.cloud_cover)

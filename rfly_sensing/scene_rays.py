@@ -23,6 +23,7 @@ from rfly_sensing.scene_ray_kernels import Hits, MeshArrays, PlacedMeshes, RayBa
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.imagery.imagery import Imagery
 
 CHUNK = 2_048
 """Rays that a thread takes at once, about a millisecond of work."""
@@ -117,6 +118,8 @@ class SceneRays:
 
     terrain: HeightMap | None = None
     bodies: SceneBodies | None = None
+    imagery: Imagery | None = None
+    """Picture of the ground, for colour cameras."""
 
     def cast(
         self,

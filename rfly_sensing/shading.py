@@ -39,6 +39,8 @@ class Seen(NamedTuple):
     """Cosine of the sun's incidence, 0 in a shadow, (n,)."""
     pixel: float
     """Angle between two pixels, rad."""
+    photo: Floats
+    """RGB 0 … 1 of the ground in a picture, NaN where it shows none, (n, 3); (0, 3): no picture."""
 
 
 class BodyColours(NamedTuple):
@@ -61,6 +63,8 @@ class GroundColours(NamedTuple):
     """Height of the last tint, m."""
     tints: Floats
     """RGB 0 … 1, evenly spaced from low to high, (t, 3)."""
+    photo_grain: float
+    """Longest wavelength of the grain on a picture of the ground, m."""
 
 
 class Air(NamedTuple):
@@ -162,9 +166,9 @@ def sunward(
 @kernel
 def shade(seen: Seen, bodies: BodyColours, ground: GroundColours, air: Air, out: Any) -> None:
     """Compute RGB, 0 … 1, of the hits -> out (n, 3)."""
-    eye, directions, ranges, body, sun, pixel = seen
+    eye, directions, ranges, body, sun, pixel, photo = seen
     position, rotation, color = bodies
-    low, high, tints = ground
+    low, high, tints, photo_grain = ground
     skylight, sunlight, extinction, haze, sky = air
     last = tints.shape[0] - 1
     for n in range(ranges.size):
@@ -196,7 +200,10 @@ def shade(seen: Seen, bodies: BodyColours, ground: GroundColours, air: Air, out:
             first = min(int(height), last - 1)
             share = height - first
 
+        is_photo = b < 0 and photo.shape[0] > 0 and not math.isnan(photo[n, 0])
         longest = LONGEST_ON_BODIES if b >= 0 else math.inf
+        if is_photo:
+            longest = photo_grain
         rough = grain(x, y, z, pixel * distance + 1e-6, longest)
         if b >= 0:
             rough = 0.5 + 0.5 * rough  # bodies are smoother than the ground
@@ -204,6 +211,8 @@ def shade(seen: Seen, bodies: BodyColours, ground: GroundColours, air: Air, out:
         for c in range(3):
             if b >= 0:
                 own = color[b, c]
+            elif is_photo:
+                own = photo[n, c]
             else:
                 own = tints[first, c] + share * (tints[first + 1, c] - tints[first, c])
             out[n, c] = own * level * left + haze[c] * (1.0 - left)

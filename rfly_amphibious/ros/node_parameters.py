@@ -176,6 +176,11 @@ class RangeSensorNodeParameters:
         DEFAULT_SET,
         "shapes of other vehicles' types: a file, or the name of a shipped set",
     )
+    imagery: str = parameter(
+        "",
+        "picture of the ground for the colour camera: path of a GeoTIFF, or of a picture with "
+        "three points in NAME.csv; empty: colours of heights",
+    )
 
 
 # --- state_estimator_node

@@ -39,7 +39,7 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.warm_up import warm_up_solids
 from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.shape_file import load_shapes
-from rfly_common.errors import ConfigError, PlacementError, VehicleStatesError
+from rfly_common.errors import ConfigError, PlacementError, RflyError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
@@ -54,6 +54,7 @@ from rfly_sensing.ros.range_sensor_msgs import sweep_to_cloud, sweep_to_scan
 from rfly_sensing.scene_rays import SceneRays
 from rfly_sensing.warm_up import warm_up as warm_up_rays
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.imagery.imagery import Imagery
 from rfly_terrain.world.weather import Weather
 
 WORLDS = {"": "enu", "map": "enu", "map_ned": "ned"}
@@ -94,11 +95,13 @@ class RangeSensorTopics:
         defaults = dataclasses.asdict(weather)
         if math.isinf(weather.visibility):
             defaults["visibility"] = 0.0
-        shapes = declare_parameters(node, RangeSensorNodeParameters, defaults=defaults).shapes
+        own = declare_parameters(node, RangeSensorNodeParameters, defaults=defaults)
+        self._picture = own.imagery
+        self._imagery: Imagery | None = None
 
         # other vehicles
         self._own_id = own_id
-        self.neighbours = Neighbours(load_shapes(shapes), own_id)
+        self.neighbours = Neighbours(load_shapes(own.shapes), own_id)
         self._solid = self._publishes_clock = self._has_warmed_up = False
         self._shows_gimbal = True
         self._epoch_ns = 0
@@ -155,11 +158,22 @@ class RangeSensorTopics:
     def begin(self, simulation: Simulation, settings: SimulationParameters) -> None:
         """Use this simulation's ground, and put other vehicles in its way if they are solid."""
         self._terrain = simulation.model.terrain
+        self._imagery = self._opened_imagery()
         self._solid = settings.other_vehicles
         self._shows_gimbal = settings.gimbal_state != "joint_states"
         self._publishes_clock = settings.publish_clock
         if self._solid:
             simulation.model.others = partial(self.neighbours.near, self._terrain)
+
+    def _opened_imagery(self) -> Imagery | None:
+        """Return the picture of the ground, if there is one for this map."""
+        if not self._picture or self._terrain is None:
+            return None
+        try:
+            return Imagery.open(self._picture, self._terrain)
+        except RflyError as error:
+            self._node.get_logger().warning(f"cameras are without a picture: {error}")
+            return None
 
     def restart(self, simulation: Simulation, epoch_ns: int) -> None:
         """Start again: the simulation begins, or the vehicle is elsewhere at once.
@@ -201,7 +215,7 @@ class RangeSensorTopics:
 
         clock_ahead = simulation.model.clock_ahead
         bodies = self.neighbours.bodies(self._terrain, time.monotonic_ns(), self._time, clock_ahead)
-        scene = SceneRays(self._terrain, bodies)
+        scene = SceneRays(self._terrain, bodies, self._imagery)
         weather = self._weather()
 
         for measurement in wanted:

@@ -56,7 +56,7 @@ _LOCK_STEP = same("lock_step")
 SIMULATION = NodeDescription(
     "amphibious_sim_node",
     {"map_folders": "map_search_path"}
-    | same("scenario", "world", "noise", "lock_step", "real_time_factor"),
+    | same("scenario", "world", "imagery", "noise", "lock_step", "real_time_factor"),
 )
 ESTIMATOR = NodeDescription("state_estimator_node", _LOCK_STEP)
 FLIGHT = NodeDescription("flight_control_node", _LOCK_STEP)

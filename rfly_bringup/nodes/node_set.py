@@ -94,8 +94,8 @@ ARGUMENTS = (
     ),
     Argument(
         "imagery",
-        "picture of the ground for RViz and --view: path of a GeoTIFF, or of a picture with three "
-        "points in NAME.csv",
+        "picture of the ground for RViz, cameras and --view: path of a GeoTIFF, or of a picture "
+        "with three points in NAME.csv",
     ),
     Argument(
         "world",

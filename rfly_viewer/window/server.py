@@ -60,7 +60,13 @@ class SensorAnswering(Protocol):
     def is_running(self) -> bool:
         """Return whether there are sensors, which want the scene often."""
 
-    def show(self, terrain: HeightMap, poses: WorldPoses, weather: Weather) -> None:
+    def show(
+        self,
+        terrain: HeightMap,
+        poses: WorldPoses,
+        weather: Weather,
+        imagery: Imagery | None = None,
+    ) -> None:
         """Take over what the window shows now; the arrays stay as they are."""
 
     def request(self, datagram: bytes, source: str) -> None:
@@ -253,7 +259,7 @@ class Viewer:
         # draw
         drawn = self._world.without_its_boxes(poses, state.vehicles["vehicle_type"])
         if self._sensors is not None:
-            self._sensors.show(state.terrain, drawn, self._weather)
+            self._sensors.show(state.terrain, drawn, self._weather, self._imagery)
             for line in self._sensors.take_messages():
                 state.add_log_line(line)
         elapsed = now_s - self._last_frame_s

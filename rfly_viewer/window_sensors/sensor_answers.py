@@ -29,6 +29,7 @@ from rfly_common.threads.loop_thread import LoopThread
 from rfly_sensing.neighbours import world_bodies
 from rfly_sensing.scene_rays import SceneBodies
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.imagery.imagery import Imagery
 from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.sensor_fragments import encode_fragments
@@ -112,11 +113,17 @@ class SensorAnswers(Closing):
         """Return whether any sensor runs."""
         return bool(self._running)
 
-    def show(self, terrain: HeightMap, poses: WorldPoses, weather: Weather) -> None:
+    def show(
+        self,
+        terrain: HeightMap,
+        poses: WorldPoses,
+        weather: Weather,
+        imagery: Imagery | None = None,
+    ) -> None:
         """Take over what the window shows now; the arrays are not copied and must stay as is."""
         now = time.monotonic() - self._start
         with self._changed:
-            self._scene = WindowScene(terrain, poses, now, None, weather)
+            self._scene = WindowScene(terrain, poses, now, None, weather, imagery)
             self._changed.notify()
 
     def request(self, datagram: bytes, source: str) -> None:

@@ -31,6 +31,7 @@ from rfly_sensing.cameras import CameraPose
 from rfly_sensing.neighbours import seen_shapes
 from rfly_sensing.scene_rays import SceneBodies, SceneRays, joined
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.imagery.imagery import Imagery
 from rfly_terrain.world.models import CLASSES
 from rfly_terrain.world.weather import Weather
 from rfly_ue_bridge.codec.sensor_requests import Mount, VisionSensor
@@ -78,6 +79,8 @@ class WindowScene:
     objects: SceneBodies | None = None
     """Objects of the world file on this ground."""
     weather: Weather = field(default_factory=Weather)
+    imagery: Imagery | None = None
+    """Picture of the ground."""
 
     @functools.cached_property
     def vehicles(self) -> SceneBodies:
@@ -108,7 +111,7 @@ class WindowScene:
         if not others.all():
             vehicles = _selected(vehicles, others)
         parts = [part for part in (vehicles, self.objects) if part is not None and len(part)]
-        return SceneRays(self.terrain, joined(parts) if parts else None)
+        return SceneRays(self.terrain, joined(parts) if parts else None, self.imagery)
 
     def is_vehicle(self, scene: SceneRays, body: int) -> bool:
         """Return whether a body of `seen_by` is a vehicle; vehicles come first there."""

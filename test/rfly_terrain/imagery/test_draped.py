@@ -99,3 +99,31 @@ def test_up_gives_the_picture_to_the_terrain_node_and_the_window():
     command = _viewer_command(nodes)
     assert command[command.index("--imagery") + 1] == "photo.tif"
     assert "--imagery" not in _viewer_command(amphibious_nodes({}))
+
+
+def test_cameras_see_the_picture(hill, quarters):
+    """From 300 m above, looking down, up on the image is north; beyond the picture is the ground.
+
+    Light and shade change how bright a colour is, not its parts.
+    """
+    from rfly_sensing.cameras import CameraPose, ColorCamera
+    from rfly_sensing.range_sensor_parameters import ColorCameraParameters
+    from rfly_sensing.scene_rays import SceneRays
+
+    camera = ColorCamera(
+        ColorCameraParameters(width=160, height=120, horizontal_fov=1.2, vertical_fov=0.94),
+        noise=False,
+    )
+    # forward is down, left is west, up is north
+    down = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, 1.0], [-1.0, 0.0, 0.0]])
+    pose = CameraPose(np.array([0.0, 0.0, 300.0]), down)
+    seen = camera.image(0, pose, SceneRays(hill, imagery=quarters)).color.astype(float)
+    plain = camera.image(0, pose, SceneRays(hill)).color.astype(float)
+    for colour, (x, y) in PLACES.items():
+        away = 300.0 - hill.altitude(x, y)
+        column = round(camera.pinhole.center_x + x / away * camera.pinhole.focal_x)
+        row = round(camera.pinhole.center_y - y / away * camera.pinhole.focal_y)
+        pixel = seen[row, column]
+        assert pixel.max() > 60
+        assert pixel / pixel.max() == pytest.approx(np.array(colour) / max(colour), abs=0.02)
+    assert np.array_equal(seen[60, [1, 158]], plain[60, [1, 158]])
