@@ -56,7 +56,9 @@ SENSOR_TOPICS: Mapping[str, SensorTopic] = MappingProxyType(
 """Sensor topics, in the order in which a tick's messages are published."""
 
 
-GUIDANCE_TOPICS = MappingProxyType({"cmd/ackermann": 0, "cmd/pose": 1, "cmd/mode": 2})
+GUIDANCE_TOPICS = MappingProxyType(
+    {"cmd/ackermann": 0, "cmd/pose": 1, "cmd/mode": 2, "cmd/assist": 3}
+)
 """Commands of guidance_node, and their indices in the count of `guidance_tick`."""
 
 

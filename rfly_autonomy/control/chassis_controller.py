@@ -22,9 +22,9 @@ from rfly_amphibious.simulation.commands import Mode, WheelCommand
 from rfly_amphibious.vehicle.ackermann import wheel_angles
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
+from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.control.modes import DRIVEN, ContactFilter, contact_of
 from rfly_autonomy.control.path_following import PoseFollower
-from rfly_autonomy.control.setpoint import Assist
 from rfly_autonomy.control.speed_controller import (
     HOLD_SHARE,
     SpeedController,
@@ -256,9 +256,6 @@ class _DriveSetpoint(NamedTuple):
     acceleration: float = 0.0
     """Acceleration, m/s²; 0: as the vehicle can."""
 
-    assist: Assist | None = None
-    """What the rotors do meanwhile; None: nothing."""
-
 
 class ChassisController:
     """Controller of steering, motors and brakes under a given mode.
@@ -314,6 +311,8 @@ class ChassisController:
 
         self._setpoint: _DriveSetpoint | None = None
         self._setpoint_time = self._time = -math.inf
+        self._assist: Assist | None = None
+        self._assist_time = -math.inf
         self._ramped_speed = math.nan
         self._ramp_rate = 0.0
         """Present change of the ramped speed, m/s²."""
@@ -345,22 +344,17 @@ class ChassisController:
         steering: float = 0.0,
         time: float | None = None,
         acceleration: float = 0.0,
-        assist: Assist | None = None,
     ) -> None:
         """Drive at a speed with a steering angle.
 
         `speed`: m/s, negative backwards. `steering`: of the virtual wheel, rad, positive to the
         left. `acceleration`: largest change of the speed, m/s²; 0: as the vehicle can. `time`: of
-        the command, s; None: now. `assist`: what the rotors do. Raise CommandError for a number
-        that is not finite.
+        the command, s; None: now. Raise CommandError for a number that is not finite.
         """
         speed = _finite("speed", speed)
         steering = _finite("steering", steering)
         limit = abs(_finite("acceleration", acceleration))
-        self._set(
-            _DriveSetpoint(_SteerBy.ANGLE, speed, steering, acceleration=limit, assist=assist),
-            time,
-        )
+        self._set(_DriveSetpoint(_SteerBy.ANGLE, speed, steering, acceleration=limit), time)
 
     def set_twist(self, speed: float, yaw_rate: float, time: float | None = None) -> None:
         """Drive at a speed, m/s, and turn at a yaw rate, rad/s.
@@ -386,6 +380,14 @@ class ChassisController:
         rolls = self._mode in (Mode.ROLLING_TAKEOFF, Mode.ROLL_OUT)
         if not rolls and self._set(_DriveSetpoint(_SteerBy.POSE), time):
             self._pose_follower.set_pose(place, speed, self._setpoint_time)
+
+    def set_assist(self, assist: Assist | None, time: float | None = None) -> None:
+        """Drive on the wheels of one axle while rotors lift the other one; None: on all wheels.
+
+        `time`: of the command, s; None: now. It holds for `command_timeout`.
+        """
+        self._assist = assist
+        self._assist_time = self._time if time is None else time
 
     def _set(self, setpoint: _DriveSetpoint, time: float | None) -> bool:
         """Take a setpoint, unless it is older than the last one; return whether it was taken."""
@@ -489,6 +491,9 @@ class ChassisController:
 
         if self.trust.level is Trust.SLOW:
             wanted = min(max(wanted, -CAREFUL_SPEED), CAREFUL_SPEED)
+        assist = self._assist_now()
+        if assist is not None:
+            wanted = min(max(wanted, -assist.max_speed), assist.max_speed)
         self.stuck.update(time, estimate.position[:2], wanted)
 
         limit = self._speed_controller.steering_limit(speed)
@@ -506,9 +511,9 @@ class ChassisController:
         )
 
         # with an axle in the air
-        if self._setpoint is not None and self._setpoint.assist is not None:
-            drive = self._setpoint.assist.torques(drive, self.params)
-            brake = self._setpoint.assist.torques(brake, self.params)
+        if assist is not None:
+            drive = assist.torques(drive, self.params)
+            brake = assist.torques(brake, self.params)
 
         # traction, and motors that steer
         self._wheel_torque = drive - math.copysign(1.0, speed) * brake
@@ -521,6 +526,11 @@ class ChassisController:
             return WheelCommand(time, 0.0, drive, brake)
         angles = wheel_angles(self.params, steering)
         return WheelCommand(time, steering, drive, brake, angles)
+
+    def _assist_now(self) -> Assist | None:
+        """Return what the rotors do; None if the last command about it is too old."""
+        old = self._time - self._assist_time > self.command_timeout
+        return None if old else self._assist
 
     def _update_traction(self, velocity: Floats, rates: Floats) -> None:
         """Update the slips once for each sample of the wheels."""

@@ -16,6 +16,7 @@ from rfly_amphibious.simulation.commands import Mode, RotorCommand, RotorQuantit
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController
 from rfly_autonomy.control.attitude_laws import AttitudeLaw
+from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import (
     AFTER_BOUNCE,
@@ -30,7 +31,6 @@ from rfly_autonomy.control.path_following import CLIMBING, SINKING
 from rfly_autonomy.control.position_controller import MAX_SPEED
 from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
 from rfly_autonomy.control.rotor_watch import RotorWatch
-from rfly_autonomy.control.setpoint import Assist
 from rfly_autonomy.estimation.clearance import Clearance
 from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
 from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
@@ -167,6 +167,8 @@ class FlightController:
 
         self._setpoint: TrajectorySetpoint | None = None
         self._setpoint_time = -math.inf
+        self._assist: Assist | None = None
+        self._assist_time = -math.inf
         self._command_lost_at: float | None = None
         """Time when the motion command was lost, s; None if it is not."""
 
@@ -288,13 +290,12 @@ class FlightController:
         self._set(TrajectorySetpoint(attitude=rotation, thrust=thrust * most), None)
 
     def set_assist(self, assist: Assist | None, time: float | None = None) -> None:
-        """Help the wheels of a vehicle that drives; None: do it no more.
+        """Help the wheels of a vehicle that drives; None: lower the axle that is lifted.
 
-        `time`: of the command, s; None: now. It holds for `command_timeout`.
+        `time`: of the command, s; None: now. After `command_timeout` the axle is lowered, too.
         """
-        present = self._setpoint
-        if assist is not None or (present is not None and present.assist is not None):
-            self._set(TrajectorySetpoint(assist=assist), time)
+        self._assist = assist
+        self._assist_time = self.time if time is None else time
 
     def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
         """Take a setpoint, unless it is older than the last one or an attitude takes precedence."""
@@ -431,6 +432,7 @@ class FlightController:
                 self._setpoint_now(),
                 self._since_update,
                 self._situation.clearance_measured,
+                self._assist_now(),
             )
             self._since_update = 0.0
 
@@ -514,16 +516,24 @@ class FlightController:
     def _setpoint_now(self) -> TrajectorySetpoint | None:
         """Return the setpoint, its position moved on by its velocity."""
         setpoint = self._setpoint
-        if setpoint is not None and setpoint.assist is not None:
-            old = self.time - self._setpoint_time > self.command_timeout
-            unsound = self._imu_is_old or self._estimate_is_old or self.trust.level >= Trust.STOP
-            return None if old or unsound or self.failed_rotors else setpoint
         if setpoint is None or setpoint.position is None or not any(setpoint.velocity):
             return setpoint
 
         age = min(max(self.time - self._setpoint_time, 0.0), self.command_timeout)
         position = np.add(setpoint.position, np.multiply(age, setpoint.velocity))
         return setpoint._replace(position=position)
+
+    def _assist_now(self) -> Assist | None:
+        """Return what the rotors do while the vehicle drives.
+
+        They stop at once where they cannot hold it, or it does not know how it stands.
+        """
+        unsound = self._imu_is_old or self._estimate_is_old or self.trust.level >= Trust.STOP
+        if unsound or self.failed_rotors:
+            self.flight_modes.axle_lift.reset()
+            return None
+        old = self.time - self._assist_time > self.command_timeout
+        return None if old else self._assist
 
     # what goes wrong
 

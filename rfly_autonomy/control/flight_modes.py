@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeSetpoint
+from rfly_autonomy.control.axle_lift import Assist, AxleLift, RotorHelp
 from rfly_autonomy.control.modes import (
     AFTER_BOUNCE,
     LANDING,
@@ -21,7 +22,6 @@ from rfly_autonomy.control.modes import (
     ModeLogic,
 )
 from rfly_autonomy.control.position_controller import MIN_VERTICAL, PositionController
-from rfly_autonomy.control.setpoint import Assist
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
@@ -113,9 +113,6 @@ class TrajectorySetpoint(NamedTuple):
     thrust: float = 0.0
     """Thrust with an attitude, N."""
 
-    assist: Assist | None = None
-    """What the rotors do while the vehicle drives; None: nothing."""
-
 
 class FlightModes:
     """Position and attitude loop under a mode, from setpoints to rotor speeds.
@@ -151,6 +148,9 @@ class FlightModes:
         self.press = 0.0
         """Thrust taken away because the descent stalls, as a share of the weight."""
 
+        self.axle_lift = AxleLift()
+        """Axle that the rotors lift while the vehicle drives."""
+
         self.failed_rotors: frozenset[int] = frozenset()
         """Rotors that no longer turn, from 0."""
 
@@ -185,6 +185,7 @@ class FlightModes:
         self._rolls_at = (float(now.velocity[0]), float(now.velocity[1]))
         if mode in TAKING_OFF:
             self.position_controller.reset()
+        self.axle_lift.reset()
         if mode is Mode.DRIVE:
             self.thrust = 0.0
 
@@ -217,15 +218,20 @@ class FlightModes:
         setpoint: TrajectorySetpoint | None,
         dt: float,
         clearance_measured: bool = True,
+        assist: Assist | None = None,
     ) -> None:
         """Run the position loop, dt seconds after its last run.
 
-        `clearance`: of the lowest wheel, m. Where it is not measured, landings are slow.
+        `clearance`: of the lowest wheel, m. Where it is not measured, landings are slow. `assist`:
+        what the rotors do while the vehicle drives.
         """
-        if mode in (Mode.DISARMED, Mode.DRIVE):
+        if mode is Mode.DRIVE:
             self._setpoint = None
-            if mode is Mode.DRIVE and setpoint is not None and setpoint.assist is not None:
-                self._assist(now, setpoint.assist.pitch, setpoint.assist.thrust)
+            rotor_help = self.axle_lift.update(assist, now, dt)
+            if rotor_help is not None:
+                self._help(now, rotor_help)
+        elif mode is Mode.DISARMED:
+            self._setpoint = None
         elif mode is Mode.TAKEOFF:
             self._take_off(now, dt)
         elif mode is Mode.ROLLING_TAKEOFF:
@@ -421,15 +427,16 @@ class FlightModes:
             self.thrust, acceleration, self.yaw, yaw_rate, self.attitude
         )
 
-    def _assist(self, now: EstimatedMotion, pitch: float, thrust: float) -> None:
-        """Turn the nose to a pitch, rad, with a thrust, as a share of the weight."""
+    def _help(self, now: EstimatedMotion, rotor_help: RotorHelp) -> None:
+        """Turn the nose up or down and push while the wheels of one axle stand."""
+        pitch = rotor_help.pitch
         yaw = _heading(now)
         c = math.cos(yaw)
         s = math.sin(yaw)
         forward = np.array((c * math.cos(pitch), s * math.cos(pitch), math.sin(pitch)))
         left = np.array((-s, c, 0.0))
         self.attitude = np.column_stack([forward, left, np.cross(forward, left)])
-        self.thrust = thrust * self.params.mass * GRAVITY
+        self.thrust = rotor_help.thrust * self.params.mass * GRAVITY
         self._hold_attitude()
 
     def _hold_attitude(self, moment_share: float = 1.0) -> None:

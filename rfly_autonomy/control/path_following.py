@@ -52,6 +52,12 @@ CLIMBING = 2.0
 SINKING = 1.5
 """Largest speed downwards, m/s."""
 
+RISEN = 1.0
+"""Height at which a flight along its path begins, m."""
+
+ARRIVING = 0.5
+"""Time from the end of a flight's path until the descent is under way, s."""
+
 LEFT_BEHIND = 5.0
 """Distance at which the target waits for the vehicle, m."""
 

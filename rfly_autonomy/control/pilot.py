@@ -165,10 +165,10 @@ class Pilot:
     ) -> Controls:
         """Return the commands of a mode."""
         setpoint = self._setpoint
-        trajectory = TrajectorySetpoint(
-            setpoint.target, setpoint.velocity, setpoint.yaw, assist=setpoint.assist
+        trajectory = TrajectorySetpoint(setpoint.target, setpoint.velocity, setpoint.yaw)
+        self.flight_modes.update(
+            mode, now, clearance, trajectory, self.period, assist=setpoint.assist
         )
-        self.flight_modes.update(mode, now, clearance, trajectory, self.period)
 
         if mode is Mode.DRIVE:
             wheels = self._drive(now, wheel_speed)

@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-import enum
 from typing import NamedTuple
 
-import numpy as np
-
 from rfly_amphibious.simulation.commands import Mode
-from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.arrays import Floats
+from rfly_autonomy.control.axle_lift import Assist
 
 _REQUESTS = {
     Mode.DRIVE: "arm",
@@ -22,36 +18,6 @@ _REQUESTS = {
     Mode.ROLLING_LAND: "rolling_land",
 }
 """Words of cmd/mode for the modes of setpoints."""
-
-
-class Axle(enum.Enum):
-    """Axle of a vehicle that the rotors lift."""
-
-    FRONT = "front"
-    REAR = "rear"
-
-
-class Assist(NamedTuple):
-    """What the rotors do while a vehicle drives: they lift an axle, or lower it."""
-
-    pitch: float
-    """Pitch to turn to, rad, positive nose up."""
-
-    thrust: float
-    """Thrust, as a share of the weight."""
-
-    lifted: Axle
-    """Axle whose wheels hang."""
-
-    def torques(self, torques: Floats, params: VehicleParameters) -> Floats:
-        """Return the torques of motors or brakes, (wheels,), of the wheels that stand.
-
-        Each of them takes over that of one that hangs.
-        """
-        stands = params.hub_position[:, 0] > params.center_x
-        if self.lifted is Axle.FRONT:
-            stands = ~stands
-        return np.where(stands, torques * (len(stands) / max(int(stands.sum()), 1)), 0.0)
 
 
 class Setpoint(NamedTuple):

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rfly_autonomy.control.axle_lift import Assist
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 
@@ -24,7 +25,8 @@ HELP = """\
   A D or ← →   steer / turn left, right                   X   disarm       L   land
   Q E          fly left, right                            K   abort        C   straight on
   R F          climb, sink                            Space   brake, hover     Ctrl-C ends
-  Y J          take off, land while the wheels roll"""
+  Y J          take off, land while the wheels roll
+  G B          lift the front axle, the rear axle; again: lower it"""
 
 _ON_WHEELS = ("DRIVE", "ROLLING_TAKEOFF", "ROLL_OUT")
 """Modes in which sticks drive."""
@@ -124,6 +126,7 @@ _WORDS = {
     "y": "rolling_takeoff",
     "j": "rolling_land",
 }
+_LIFTS = {"g": Assist.LIFT_FRONT, "b": Assist.LIFT_REAR}
 _ARROWS = {b"A": "up", b"B": "down", b"C": "right", b"D": "left"}
 
 
@@ -185,6 +188,8 @@ class KeyPilot:
         self.limits = limits
         self.sticks = Sticks()
         self.mode = ""
+        self.assist: Assist | None = None
+        """What the rotors do while the vehicle drives."""
 
     def set_mode(self, mode: str) -> None:
         """Take note of the vehicle's mode."""
@@ -192,6 +197,7 @@ class KeyPilot:
             rolls_on = {mode, self.mode} in _ROLLS_ON
             self.mode = mode
             self.sticks = Sticks(self.sticks.forward) if rolls_on else Sticks()
+            self.assist = None
 
     def press(self, key: str) -> str:
         """Move the sticks by a key; return the request for the vehicle's mode, or ""."""
@@ -203,6 +209,9 @@ class KeyPilot:
             self.sticks = self.sticks._replace(turn=0.0)
         elif key == " ":
             self.sticks = Sticks()
+            self.assist = None
+        elif key in _LIFTS and self.mode == "DRIVE":
+            self.assist = None if self.assist is _LIFTS[key] else _LIFTS[key]
         return _WORDS.get(key, "")
 
     @property
@@ -232,6 +241,8 @@ class JoystickLayout:
     button_land: int = 0
     button_abort: int = 1
     button_rolling: int = 4
+    button_lift_front: int = 2
+    button_lift_rear: int = 9
     dead_zone: float = 0.08
 
     def __post_init__(self) -> None:
@@ -246,6 +257,8 @@ class JoyPilot:
         self.limits = limits
         self.layout = layout
         self.mode = ""
+        self.assist: Assist | None = None
+        """What the rotors do while the vehicle drives: of the buttons that are held."""
 
         self._held: frozenset[str] = frozenset(("arm", "disarm", "takeoff", "land", "abort"))
         """Buttons that are down. At first none counts before it was seen up."""
@@ -272,8 +285,16 @@ class JoyPilot:
         if _pressed(buttons, layout.button_rolling):
             words = [f"rolling_{word}" if word in ("takeoff", "land") else word for word in words]
 
+        # an axle, while the sticks count
+        enabled = layout.button_enable < 0 or _pressed(buttons, layout.button_enable)
+        self.assist = None
+        if enabled and self.mode == "DRIVE":
+            for assist in (Assist.LIFT_FRONT, Assist.LIFT_REAR):
+                if _pressed(buttons, getattr(layout, f"button_{assist.value}")):
+                    self.assist = assist
+
         # the sticks count
-        if layout.button_enable < 0 or _pressed(buttons, layout.button_enable):
+        if enabled:
             self._engaged = True
             axis = {
                 name: _deflection(axes, getattr(layout, f"axis_{name}"), layout.dead_zone)

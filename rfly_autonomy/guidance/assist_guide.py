@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from rfly_autonomy.control.setpoint import Assist
+from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.guidance.route import Route
 from rfly_autonomy.guidance.thrust_assist import ThrustAssist

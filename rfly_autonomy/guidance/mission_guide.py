@@ -84,8 +84,8 @@ class MissionGuide:
     Heights of flights count from the ground of the take-off, as the estimate sees it: an estimate
     that is too high or too low by metres does not bring the flight nearer to the ground. Without a
     terrain the ground is level. A vehicle that is stuck on the ground backs off and goes round the
-    place, up to `detours` times; then it gives up, and stands until other legs are given. With
-    `assists`, rotors help on legs that allow it.
+    place, up to `detours` times; then it gives up, and stands until other legs are given. Rotors
+    help on legs that allow it.
     """
 
     def __init__(
@@ -96,7 +96,6 @@ class MissionGuide:
         trust_limits: TrustLimits | None = None,
         stuck_limits: StuckLimits | None = None,
         detours: int = MOST_DETOURS,
-        assists: bool = True,
     ) -> None:
         self.params = params
         self.route = Route(params, terrain)
@@ -106,7 +105,6 @@ class MissionGuide:
         self._assist = AssistGuide(self.route)
         self._detour = DetourGuide(self.route, stuck_limits, detours)
         self._parts: tuple[RoutePart, ...] = (self._rolling, self._assist, self._detour)
-        self._assists = assists
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
 
@@ -288,7 +286,7 @@ class MissionGuide:
             speed = min(max(speed, -CAREFUL_SPEED), CAREFUL_SPEED)
 
         assist = None
-        if leg.thrust_assist and self._assists and not self.no_takeoff:
+        if leg.thrust_assist and not self.no_takeoff:
             speed, assist = self._assist.step(now, speed, dt)
             if assist is not None:
                 self._detour.wait()

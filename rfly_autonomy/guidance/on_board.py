@@ -107,10 +107,9 @@ class OnBoard:
     def _apply(self, setpoint: Setpoint) -> None:
         """Pass a setpoint to the controllers."""
         if self.flight.mode in DRIVEN:
-            self.chassis.set_speed(
-                setpoint.speed, setpoint.steering, setpoint.time, assist=setpoint.assist
-            )
+            self.chassis.set_speed(setpoint.speed, setpoint.steering, setpoint.time)
         if self.flight.mode is Mode.DRIVE:
+            self.chassis.set_assist(setpoint.assist, setpoint.time)
             self.flight.set_assist(setpoint.assist, setpoint.time)
         elif setpoint.target is not None:
             self.flight.set_target(setpoint.target, setpoint.velocity, setpoint.yaw, setpoint.time)

@@ -16,10 +16,12 @@ from rfly_amphibious.dynamics.trim import steady_flight
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.flight_modes import CLIMB_SPEED, RAMP_SHARE, RAMP_TIME
 from rfly_autonomy.control.path_following import (
+    ARRIVING,
     BRAKING,
     CLIMBING,
     CORNER_STEP,
     FLIGHT_ACCELERATION,
+    RISEN,
     SINKING,
     SPEED_LAG,
 )
@@ -30,10 +32,6 @@ LOW = 5.0
 """Height below which a landing sinks slowly, m."""
 SLOW_SINKING = 0.5
 """Rate of descent there, m/s."""
-ARRIVING = 0.5
-"""Time from the end of the path until the descent is under way, s."""
-RISEN = 1.0
-"""Height at which the flight along the path begins, m."""
 
 
 def planner_class(params: VehicleParameters, template: VehicleClass) -> VehicleClass:

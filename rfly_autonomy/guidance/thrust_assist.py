@@ -17,8 +17,14 @@ from collections import deque
 from typing import NamedTuple
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.setpoint import Assist, Axle
-from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.control.axle_lift import (
+    ASSISTED_SPEED,
+    FRONT_UP_PITCH,
+    Assist,
+    AxleLift,
+    pitch_of,
+)
+from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
 from rfly_common.frames import rotation_matrix
 
 STALL_TIME = 1.5
@@ -30,44 +36,8 @@ STALL_SHARE = 0.3
 NOSE_IS_UP = math.radians(4.0)
 """Pitch beyond which the front axle is already higher, rad."""
 
-FRONT_UP_PITCH = math.radians(14.0)
-"""Pitch with the front axle lifted, rad, positive nose up."""
-
-REAR_UP_PITCH = math.radians(-8.0)
-"""Pitch with the rear axle lifted, rad."""
-
-PITCH_FOR_SPEED = 0.2
-"""Pitch, rad, for each m/s above ASSISTED_SPEED with the rear axle lifted.
-
-It keeps the rotors off the foot of a ramp.
-"""
-
 READY = math.radians(5.0)
 """Deviation of the pitch up to which a vehicle drives on with the front axle lifted, rad."""
-
-FRONT_UP_THRUST = 0.5
-"""Thrust with the front axle lifted, as a share of the weight."""
-
-REAR_UP_THRUST = 0.8
-"""Thrust with the rear axle lifted, as a share of the weight."""
-
-THRUST_RATE = 0.8
-"""Rate at which the thrust rises, weights/s."""
-
-PITCH_RATE = math.radians(15.0)
-"""Rate at which the pitch turns to the wanted one, rad/s."""
-
-INTEGRAL_GAIN = 1.5
-"""Gain of the integral of the pitch error, 1/s: the ground turns the body, too."""
-
-MOST_INTEGRAL = math.radians(25.0)
-"""Largest integral of the pitch error, rad."""
-
-LOWERED = math.radians(4.0)
-"""Deviation of the pitch from a turning target at which the lowered axle stands, rad."""
-
-LONGEST_LOWERING = 4.0
-"""Time of lowering an axle, at most, s."""
 
 LONGEST_LIFT = 6.0
 """Time within which a vehicle with an axle lifted has to move on, s."""
@@ -87,15 +57,6 @@ STEEP = 0.1
 MOST_LIFTS = 4
 """Number of lifts within a wheelbase of way after which it does not lift any more."""
 
-LIFTED_SPEED = 0.3
-"""Speed with the front axle lifted, m/s."""
-
-ASSISTED_SPEED = 0.6
-"""Speed at which a vehicle with thrust assistance rolls, at most, m/s."""
-
-CLIMBING_SPEED = 1.0
-"""Speed with the rear axle lifted, m/s."""
-
 
 class Gait(enum.Enum):
     """Way of moving on."""
@@ -106,11 +67,8 @@ class Gait(enum.Enum):
     LOWER = "axle lowered"
 
 
-_LIFTED = {Gait.FRONT_UP: Axle.FRONT, Gait.REAR_UP: Axle.REAR}
-"""Axle that a gait lifts."""
-
-_THRUST = {Gait.FRONT_UP: FRONT_UP_THRUST, Gait.REAR_UP: REAR_UP_THRUST}
-"""Thrust of a gait, as a share of the weight."""
+_LIFTS = {Gait.FRONT_UP: Assist.LIFT_FRONT, Gait.REAR_UP: Assist.LIFT_REAR}
+"""Order of a gait."""
 
 
 class _Track(NamedTuple):
@@ -144,13 +102,16 @@ class ThrustAssist:
         self._lifted_at = -math.inf
         """Way at the first of them, m."""
 
-        self._lifted = Axle.FRONT
-        """Axle that is lifted, or was last."""
+        self._axle = AxleLift()
+        """Same state as that of the flight controller."""
 
-        self._begin(Gait.ROLL, 0.0, 0.0)
+        self._assist = Assist.LIFT_FRONT
+        """Present or last order to the rotors."""
 
-    def _begin(self, gait: Gait, time: float, pitch: float) -> None:
-        """Begin a gait at a time, s, with a pitch, rad."""
+        self._begin(Gait.ROLL, 0.0)
+
+    def _begin(self, gait: Gait, time: float) -> None:
+        """Begin a gait at a time, s."""
         self.gait = gait
         """Present gait."""
 
@@ -160,13 +121,9 @@ class ThrustAssist:
         """Least way in this gait, m: a vehicle may slide back before it moves on."""
 
         self._track.clear()
-        self._pitch = pitch
-        """Pitch that is wanted now, rad."""
-
-        self._lifted = _LIFTED.get(gait, self._lifted)
-        if gait is Gait.ROLL:
-            self._thrust = 0.0
-            self._integral = 0.0
+        self._assist = (
+            self._assist.lowered if gait is Gait.LOWER else _LIFTS.get(gait, self._assist)
+        )
 
     def update(self, now: Estimate, speed: float, dt: float) -> tuple[float, Assist | None]:
         """Return the speed to drive, m/s, and what the rotors do, dt seconds after the last time.
@@ -174,10 +131,8 @@ class ThrustAssist:
         `speed`: the wanted one, m/s; 0 to stop.
         """
         rotation = rotation_matrix(now.orientation)
-        pitch = math.asin(min(max(float(rotation[2, 0]), -1.0), 1.0))
+        pitch = pitch_of(rotation)
         self._move(now, math.atan2(rotation[1, 0], rotation[0, 0]))
-        moved = self._way - self._from
-        spent = now.time - self._since
 
         if self.gait is Gait.ROLL:
             wanted = min(speed, ASSISTED_SPEED)
@@ -185,27 +140,25 @@ class ThrustAssist:
                 self._lift(now.time, pitch)
             return wanted, None
 
+        assist = self._assist
+        motion = EstimatedMotion(now.position, now.velocity, rotation, now.rates)
+        self._axle.update(assist, motion, dt)
+        most = min(speed, assist.max_speed)
         if self.gait is Gait.LOWER:
-            direction = 1.0 if self._lifted is Axle.REAR else -1.0
-            self._pitch += direction * PITCH_RATE * dt
-            stands = direction * (self._pitch - pitch) > LOWERED
-            if stands or spent > LONGEST_LOWERING:
-                self._begin(Gait.ROLL, now.time, pitch)
-                return min(speed, LIFTED_SPEED), None
-            return min(speed, LIFTED_SPEED), self._assist()
+            if self._axle.stands:
+                self._begin(Gait.ROLL, now.time)
+                return most, None
+            return most, assist
 
         # an axle is lifted
-        ahead = float(rotation[:, 0] @ now.velocity)
-        self._turn_to(self._goal(ahead), pitch, dt)
-        assist = self._assist()
+        moved = self._way - self._from
+        spent = now.time - self._since
         self._lowest = min(self._lowest, self._way)
         late = spent > LONGEST_LIFT and self._way - self._lowest < LEAST_SPEED * spent
         if speed == 0.0 or late or self._is_over(moved):
-            self._begin(Gait.LOWER, now.time, pitch)
-        if self._lifted is Axle.REAR:
-            return min(speed, CLIMBING_SPEED), assist
-        ready = abs(pitch - FRONT_UP_PITCH) < READY
-        return min(speed, LIFTED_SPEED) if ready else 0.0, assist
+            self._begin(Gait.LOWER, now.time)
+        ready = not assist.is_front or abs(pitch - FRONT_UP_PITCH) < READY
+        return most if ready else 0.0, assist
 
     def _move(self, now: Estimate, heading: float) -> None:
         """Add the way since the last estimate."""
@@ -237,21 +190,7 @@ class ThrustAssist:
             self._lifted_at = self._way
         self._lifts += 1
         if self._lifts <= MOST_LIFTS:
-            self._begin(Gait.REAR_UP if pitch > NOSE_IS_UP else Gait.FRONT_UP, time, pitch)
-
-    def _goal(self, speed: float) -> float:
-        """Return the pitch of the gait at a speed, m/s, rad."""
-        if self.gait is Gait.FRONT_UP:
-            return FRONT_UP_PITCH
-        return min(REAR_UP_PITCH + PITCH_FOR_SPEED * max(speed - ASSISTED_SPEED, 0.0), 0.0)
-
-    def _turn_to(self, goal: float, pitch: float, dt: float) -> None:
-        """Raise the thrust and turn the wanted pitch to a goal, from the present one, rad."""
-        self._thrust = min(self._thrust + THRUST_RATE * dt, _THRUST[self.gait])
-        turn = PITCH_RATE * dt
-        self._pitch += min(max(goal - self._pitch, -turn), turn)
-        integral = self._integral + INTEGRAL_GAIN * dt * (self._pitch - pitch)
-        self._integral = min(max(integral, -MOST_INTEGRAL), MOST_INTEGRAL)
+            self._begin(Gait.REAR_UP if pitch > NOSE_IS_UP else Gait.FRONT_UP, time)
 
     def _is_over(self, moved: float) -> bool:
         """Return whether the lifted axle may come down after a way, m."""
@@ -263,7 +202,3 @@ class ThrustAssist:
         run = self._way - track[0].way
         is_level = run > 0.4 * self._length and track[-1].height - track[0].height < STEEP * run
         return moved > REAR_UP_WAY * self._length and is_level
-
-    def _assist(self) -> Assist:
-        """Return what the rotors do."""
-        return Assist(self._pitch + self._integral, self._thrust, self._lifted)

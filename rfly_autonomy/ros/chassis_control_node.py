@@ -82,7 +82,7 @@ class ChassisControlNode(Node):
             params,
             sensors=("joint_states", "wheel_loads"),
             lock_step=control.lock_step,
-            guided_by=("cmd/ackermann", "cmd/pose") if control.guided else (),
+            guided_by=("cmd/ackermann", "cmd/pose", "cmd/assist") if control.guided else (),
             answers=("cmd/rotors",) if self._guided else (),
             reset_text="the time went back: all is forgotten",
             before_tick=(lambda: None) if self._guided else self._use_mode,
@@ -103,7 +103,7 @@ class ChassisControlNode(Node):
     # --- commands and mode
 
     def _subscribe_commands(self, name: str) -> None:
-        MotionCommands(
+        commands = MotionCommands(
             self,
             self._diagnostics,
             name,
@@ -112,6 +112,7 @@ class ChassisControlNode(Node):
             loop=self._loop,
         )
         self._loop.subscribe(AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann)
+        commands.subscribe_assist(self._chassis.set_assist)
 
     def _refuse(self, topic: str, why: object) -> None:
         counter = f"refused_{topic.replace('/', '_')}"

@@ -15,6 +15,7 @@ from geometry_msgs.msg import PoseStamped, Twist
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from std_msgs.msg import String
 
 from rfly_amphibious.ros.sensor_topics import (
     GUIDANCE_TOPICS,
@@ -27,6 +28,7 @@ from rfly_amphibious.sensors.sample_messages import SampleReader
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.axle_lift import ASSIST_WORDS, Assist
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.ros.estimate_msgs import is_unknown, odometry_to_estimate
 from rfly_autonomy.ros.node_parameters import MotionCommandParameters
@@ -119,6 +121,7 @@ class MotionCommands:
         """
         self._node = node
         self._diagnostics = diagnostics
+        self._loop = loop
         self._velocity = velocity
         self._pose = pose
 
@@ -140,6 +143,18 @@ class MotionCommands:
     def refuse(self, topic: str, why: object) -> None:
         """Count and log a refused command."""
         self._diagnostics.refuse(f"refused_{topic.replace('/', '_')}", f"{topic} refused: {why}")
+
+    def subscribe_assist(self, take: Callable[[Assist | None], None]) -> None:
+        """Subscribe to `cmd/assist`; `take` gets the order to the rotors."""
+
+        def on_cmd_assist(message: String) -> None:
+            if message.data in ASSIST_WORDS:
+                take(ASSIST_WORDS[message.data])
+            else:
+                words = ", ".join(ASSIST_WORDS)
+                self.refuse("cmd/assist", f"{message.data!r}, expected one of {words}")
+
+        self._loop.subscribe(String, "cmd/assist", on_cmd_assist)
 
     def _on_cmd_vel(self, message: Twist) -> None:
         linear = message.linear

@@ -121,7 +121,7 @@ class FlightControlTopics:
             params,
             sensors=("imu/data", "joint_states", "height_above_ground", "wheel_loads"),
             lock_step=lock_step,
-            guided_by=("cmd/pose", "cmd/mode") if guided else (),
+            guided_by=("cmd/pose", "cmd/mode", "cmd/assist") if guided else (),
             reset_text="the time went back: disarmed, all is forgotten",
             after_reset=self._publish_change,
         )
@@ -135,6 +135,7 @@ class FlightControlTopics:
             loop=self.loop,
         )
         self.loop.subscribe(String, "cmd/mode", self._on_cmd_mode)
+        self._commands.subscribe_assist(flight.set_assist)
         subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
 
         self._timer = node.create_timer(
@@ -211,6 +212,8 @@ class FlightControlTopics:
         values = {"mode": flight.mode.value, "reason": flight.reason, "answers": self.loop.answers}
         if flight.mode in (*LANDING, Mode.ABORT):
             values["touch_down"] = flight.logic.touch_down.text()
+        if not flight.flight_modes.axle_lift.stands:
+            values["thrust_assist"] = flight.flight_modes.axle_lift.text
         if flight.failed_rotors:
             values["failed_rotors"] = self._failed_rotors
         return values

@@ -28,9 +28,11 @@ from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.axle_lift import AssistWords
 from rfly_autonomy.control.modes import DRIVEN
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.guidance.mission_guide import MissionGuide
+from rfly_autonomy.guidance.rolling_choice import assisted, choose_rolling
 from rfly_autonomy.ros.estimate_msgs import (
     estimate_to_pose,
     is_unknown,
@@ -62,7 +64,7 @@ ON_WHEELS = (Mode.DISARMED, Mode.DRIVE)
 class GuidanceNode(Node):
     """Node that publishes `pose` and, during a mission or path, `path` and the commands.
 
-    These are `cmd/ackermann`, `cmd/pose` and `cmd/mode`.
+    These are `cmd/ackermann`, `cmd/pose`, `cmd/mode` and `cmd/assist`.
     """
 
     def __init__(self) -> None:
@@ -72,6 +74,8 @@ class GuidanceNode(Node):
         self._autostart = settings.autostart
         self._scenario = settings.scenario
         self._speeds = settings.drive_speed, settings.fly_speed
+        self._rolls = settings.rolling
+        self._assisted = settings.thrust_assist
         self._period_ns = round(1e9 / settings.rate)
 
         self._frames = Frames(self, listen=False)
@@ -90,15 +94,11 @@ class GuidanceNode(Node):
             params = VehicleParameters.load(settings.vehicle or "scale")
         limits = declare_parameters(self, TrustParameters).limits
         stuck = declare_parameters(self, StuckParameters).limits
-        self._guide = MissionGuide(
-            (), params, terrain, limits, stuck, settings.stuck_detours, assists=False
-        )
-
-        if any(isinstance(leg, DriveLeg) and leg.thrust_assist for leg in self._mission):
-            self.get_logger().warning("thrust_assist has an effect in rfly sim run only")
-
+        self._guide = MissionGuide((), params, terrain, limits, stuck, settings.stuck_detours)
+        self._assist_words = AssistWords()
         self._active = False
         self._doing = ""
+        self._notes = ""
         self._logged = 0
         self._refused = ""
         self._unplaced: Path | None = None
@@ -111,7 +111,7 @@ class GuidanceNode(Node):
         self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
         self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
         self._path = publisher(self, Path, "path", LATCHED)
-        kinds = (AckermannDriveStamped, PoseStamped, String)
+        kinds = (AckermannDriveStamped, PoseStamped, String, String)
         self._commands = {
             topic: publisher(self, kind, topic, COMMANDS)
             for topic, kind in zip(GUIDANCE_TOPICS, kinds, strict=True)
@@ -197,7 +197,13 @@ class GuidanceNode(Node):
         except RflyError as error:
             self._refuse("refused_paths", f"follow_path: {error}")
             return
-        self._begin(legs, "a planned path")
+        if self._assisted:
+            legs = assisted(legs)
+        notes: tuple[str, ...] = ()
+        if self._rolls:
+            place = self._now.position[:2].tolist()
+            legs, notes = choose_rolling(legs, place, self._guide.params, self._guide.route.terrain)
+        self._begin(legs, "a planned path", notes)
 
     def _refuse(self, counter: str, text: str) -> None:
         self._refused = " ".join(text.split())
@@ -223,7 +229,8 @@ class GuidanceNode(Node):
         self._begin(self._mission, f"the mission of {self._scenario}")
         return True, f"{len(self._mission)} legs"
 
-    def _begin(self, legs: Sequence[Leg], what: str) -> None:
+    def _begin(self, legs: Sequence[Leg], what: str, notes: Sequence[str] = ()) -> None:
+        """Carry out legs; `notes` say what was chosen for them."""
         self._guide.follow(legs)
         self._active = True
         self._doing = what
@@ -233,7 +240,8 @@ class GuidanceNode(Node):
         if self._now is not None:
             way = way_of_legs(legs, self._now.position[:2], self._guide.route.terrain)
             self._path.publish(points_to_path(way, self._now.time))
-        self.get_logger().info(f"carries out {what}: {len(legs)} legs")
+        self._notes = "; ".join(notes)
+        self.get_logger().info("; ".join((f"carries out {what}: {len(legs)} legs", *notes)))
         self._update_diagnostics()
 
     def _serve_stop(self, _request: Any, response: Any) -> Any:
@@ -312,6 +320,9 @@ class GuidanceNode(Node):
 
         if mode in DRIVEN:
             self._send("cmd/ackermann", order_to_ackermann(order, self._name))
+        word = self._assist_words.word(order.assist) if mode is Mode.DRIVE else ""
+        if word:
+            self._send("cmd/assist", String(data=word))
         if mode is not Mode.DRIVE and order.target is not None:
             self._send("cmd/pose", order_to_pose(order, now))
         if self._mode_requests.is_due(order.request, order.time):
@@ -339,6 +350,9 @@ class GuidanceNode(Node):
         if self._active and not guide.route.at_end:
             what = "drive" if isinstance(guide.route.leg, DriveLeg) else "fly"
             values["leg"] = f"{guide.route.index + 1} of {len(guide.route.legs)}: {what}"
+
+        if self._active and self._notes:
+            values["rolling"] = self._notes
 
         silence = time.monotonic() - self._heard_at
         problem = self._refused or self._ground.problem

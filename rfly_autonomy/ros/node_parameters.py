@@ -228,6 +228,14 @@ class GuidanceParameters:
     fly_speed: float = parameter(
         FLY_SPEED, "along planned paths in the air", unit="m/s", low=0.2, high=30.0
     )
+    rolling: bool = parameter(
+        False,
+        "planned paths: take off and land on rolling wheels where that saves energy and a straight "
+        "driven way is long, level and smooth enough",
+    )
+    thrust_assist: bool = parameter(
+        False, "planned paths: rotors lift an axle where the wheels get no further"
+    )
     stuck_detours: int = parameter(
         MOST_DETOURS,
         "detours on which it goes back and round a place at which it is stuck, before it gives up",
@@ -277,6 +285,12 @@ class JoystickParameters:
     button_abort: int = _number("button_abort", "button that aborts the flight")
     button_rolling: int = _number(
         "button_rolling", "button that is held to take off and land while the wheels roll"
+    )
+    button_lift_front: int = _number(
+        "button_lift_front", "button that is held while the rotors lift the front axle"
+    )
+    button_lift_rear: int = _number(
+        "button_lift_rear", "button that is held while the rotors lift the rear axle"
     )
     dead_zone: float = _number(
         "dead_zone", "deflection of an axis below which it counts as 0", low=0.0, high=0.9

@@ -17,6 +17,7 @@ from sensor_msgs.msg import Joy
 from std_msgs.msg import String
 
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
+from rfly_autonomy.control.axle_lift import AssistWords
 from rfly_autonomy.control.teleop import JoyPilot, JoystickLayout, TeleopLimits, Velocity
 from rfly_autonomy.ros.node_parameters import (
     JoystickParameters,
@@ -47,7 +48,7 @@ def velocity_to_twist(velocity: Velocity, stamped: bool, stamp: Any, vehicle: st
 
 
 class TeleopNode(Node):
-    """Node that answers `joy` with `cmd/mode` and, while the enabling button is held, `cmd_vel`."""
+    """Node that answers `joy` with `cmd/mode` and, while enabled, `cmd_vel` and `cmd/assist`."""
 
     def __init__(self) -> None:
         super().__init__("teleop_node")
@@ -64,6 +65,8 @@ class TeleopNode(Node):
         self._diagnostics = Diagnostics(self, "joystick", "", self._update_diagnostics)
         self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
         self._requests = publisher(self, String, "cmd/mode", COMMANDS)
+        self._assist = publisher(self, String, "cmd/assist", COMMANDS)
+        self._assist_words = AssistWords()
 
         subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
         subscription(self, Joy, "joy", self._on_joy, SENSORS)
@@ -78,6 +81,9 @@ class TeleopNode(Node):
         velocity, words = self._pilot.update(message.axes, message.buttons)
         for word in words:
             self._requests.publish(String(data=word))
+        assist = self._assist_words.word(self._pilot.assist)
+        if assist:
+            self._assist.publish(String(data=assist))
         self._commanding = velocity is not None
         if velocity is not None:
             now = self.get_clock().now().to_msg()

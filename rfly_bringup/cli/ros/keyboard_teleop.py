@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Keyboard teleoperation node of `rfly drive`: keys to cmd_vel and cmd/mode, a status line back."""
+"""Keyboard teleoperation node of `rfly drive`: keys to commands, a status line back."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from rfly_suite.msg import VehicleMode
 from sensor_msgs.msg import Range
 from std_msgs.msg import String
 
+from rfly_autonomy.control.axle_lift import AssistWords
 from rfly_autonomy.control.teleop import HELP, KeyPilot, KeyReader, TeleopLimits
 from rfly_autonomy.ros.teleop_node import velocity_to_twist
 from rfly_bringup.ros.command_client import check_namespace, command_session
@@ -57,6 +58,8 @@ class KeyboardTeleop(Node):
         self._velocity = publisher(self, TwistStamped if stamped else Twist, "cmd_vel", COMMANDS)
         self._stamped = stamped
         self._request = publisher(self, String, "cmd/mode", COMMANDS)
+        self._assist = publisher(self, String, "cmd/assist", COMMANDS)
+        self._assist_words = AssistWords()
 
         subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
         subscription(self, Odometry, "odometry/filtered", self._on_odometry, STATE_IN)
@@ -90,9 +93,12 @@ class KeyboardTeleop(Node):
         self._velocity.wait_for_all_acked(Duration(seconds=FINAL_COMMAND_S))
 
     def command(self, at_rest: bool = False) -> None:
-        """Publish the velocity of the keys, or zero."""
+        """Publish the velocity of the keys, or zero, and what the rotors do on the ground."""
         if at_rest:
             self.pilot.press(" ")
+        assist = self._assist_words.word(self.pilot.assist)
+        if assist:
+            self._assist.publish(String(data=assist))
         now = self.get_clock().now().to_msg()
         self._velocity.publish(
             velocity_to_twist(self.pilot.velocity, self._stamped, now, self._frame_id)
@@ -106,13 +112,14 @@ class KeyboardTeleop(Node):
         speed = f"{self._speed:.2f} m/s" if now - self._heard_at["speed"] < STALE_S else "–"
         height = f"{self._height:.2f} m" if now - self._heard_at["height"] < STALE_S else "–"
         mode = self.pilot.mode or "no mode received yet"
+        lift = f" | {self.pilot.assist.value}" if self.pilot.assist is not None else ""
         asked = f" ({self._requested_mode}?)" if self._requested_mode else ""
 
         return (
             f"{mode}{asked} | speed {speed} | height {height} | "
             f"wanted {velocity.forward:+.1f} ahead "
             f"{velocity.left:+.1f} left {velocity.up:+.1f} up m/s, "
-            f"{math.degrees(velocity.yaw_rate):+.0f}°/s"
+            f"{math.degrees(velocity.yaw_rate):+.0f}°/s{lift}"
         )
 
 

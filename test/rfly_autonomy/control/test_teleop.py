@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.control.teleop import (
     JoyPilot,
     JoystickLayout,
@@ -97,6 +98,41 @@ def test_a_held_button_makes_take_off_and_landing_rolling(held, prefix):
         pressed = list(buttons)
         pressed[number] = 1
         assert joy.update([0.0] * 6, pressed)[1] == [word]
+
+
+@pytest.mark.parametrize(
+    ("mode", "keys", "assist"),
+    [
+        ("DRIVE", "g", Assist.LIFT_FRONT),
+        ("DRIVE", "gb", Assist.LIFT_REAR),
+        ("DRIVE", "gg", None),
+        ("DRIVE", "b ", None),
+        ("FLIGHT", "g", None),
+    ],
+)
+def test_keys_lift_an_axle_on_the_ground_and_lower_it(mode, keys, assist):
+    operator, words = pilot(mode, keys)
+    assert operator.assist is assist
+    assert not words
+    operator.set_mode("ABORT")
+    assert operator.assist is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "held", "assist"),
+    [
+        ("DRIVE", [5, 2], Assist.LIFT_FRONT),
+        ("DRIVE", [5, 9], Assist.LIFT_REAR),
+        ("DRIVE", [2], None),
+        ("DRIVE", [5], None),
+        ("TAKEOFF", [5, 2], None),
+    ],
+)
+def test_an_axle_is_lifted_while_its_button_is_held(mode, held, assist):
+    joy = JoyPilot(LIMITS, LAYOUT)
+    joy.mode = mode
+    joy.update([0.0] * 6, [int(number in held) for number in range(10)])
+    assert joy.assist is assist
 
 
 def test_bytes_of_a_terminal():

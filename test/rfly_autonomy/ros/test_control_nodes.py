@@ -253,6 +253,28 @@ def test_words_are_taken_or_refused_with_the_reason(free):
     plant.say("arm", "DRIVE")
 
 
+def test_an_axle_is_lifted_by_topic(free):
+    from std_msgs.msg import String
+
+    from rfly_common.ros.qos import COMMANDS
+
+    plant, _, _ = free
+    assist = plant.peer.publisher(String, "bug/cmd/assist", COMMANDS)
+    plant.peer.spin_until(lambda: assist.get_subscription_count() == 2)  # both nodes
+    plant.say("arm", "DRIVE")
+    plant.run_until(
+        lambda: max(plant.rotors[-1].value) > 100.0,
+        lambda: assist.publish(String(data="lift_front")),
+    )
+    plant.until_status("flight", "DRIVE")
+
+    assist.publish(String(data="jump"))
+    for task in ("flight", "chassis"):
+        plant.peer.spin_until(
+            lambda task=task: "refused_cmd_assist" in (plant.status(task) or ("", "", {}))[2]
+        )
+
+
 def test_driving_by_each_command_and_braking_without(free):
     from ackermann_msgs.msg import AckermannDriveStamped
     from geometry_msgs.msg import PoseStamped, TwistStamped

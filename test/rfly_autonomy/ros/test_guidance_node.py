@@ -307,6 +307,41 @@ def test_a_mixed_plan_is_followed_and_stopped(start, puppet):
     assert np.linalg.norm(puppet.position[:2] - (30, 4)) < 0.1
 
 
+def test_a_planned_path_rolls_where_that_saves_energy(start, puppet):
+    """It lifts off from 15.7 m before the place of the take-off, which is 30 m ahead."""
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+    from rfly_suite.msg import TerrainMap
+
+    from rfly_common.ros.qos import LATCHED
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    peer = puppet.peer
+    puppet.mode = "DRIVE"
+    node = start(rolling="true")
+    ways = peer.publisher(Path, "follow_path", LATCHED)
+    maps = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
+    level = HeightMap(np.zeros((3, 3)), origin_x=-100, origin_y=-100, step_x=100, step_y=100)
+    maps.publish(height_map_to_msg(level, (47.0, 8.0, 500.0), 1, 10**6))
+    path = Path()
+    path.header.frame_id = "map"
+    for x, z in [(0, 0), (30, 0), (30, 2), (42, 2), (42, 0), (80, 0)]:
+        pose = PoseStamped()
+        pose.pose.position.x = float(x)
+        pose.pose.position.z = float(z)
+        path.poses.append(pose)
+    ways.publish(path)
+    peer.spin_until(
+        lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count()
+    )
+
+    puppet.go_on(lambda: "rolling_takeoff" in [message.data for message in puppet.requests])
+    assert 30.0 - 15.8 < puppet.position[0] < 30.0 - 10.0
+    assert "rolling take-off: it saves 1.6 s of hovering" in node.output
+    assert "rolling landing: it saves 4.2 s of hovering" in node.output
+
+
 def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
     """The reserve of the vehicle `scale` is 15 %."""
     from sensor_msgs.msg import BatteryState

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 from amphibious_cases import slower_imu
 from node_harness import NodeProcess, Peer
@@ -35,7 +36,7 @@ end: {time_s: 60}
 """
 
 
-def run_mission(domain_id, namespace, scenario, sensors, processes):
+def run_mission(domain_id, namespace, scenario, sensors, processes, noise=True):
     """Return the truth of a mission's run by its stamp, and the modes.
 
     `processes`: nodes that share each process.
@@ -61,7 +62,7 @@ def run_mission(domain_id, namespace, scenario, sensors, processes):
     modes = peer.receive(VehicleMode, f"/{namespace}/mode", LATCHED)
 
     of_all = {"lock_step": "true", "vehicle": "scale", "sensors": sensors, "scenario": scenario}
-    simulation = {**of_all, "seed": "4", "real_time_factor": "0.0"}
+    simulation = {**of_all, "seed": "4", "real_time_factor": "0.0", "noise": str(noise).lower()}
     controller = {**of_all, "guided": "true", "autostart": "true"}
     in_namespace = ("-r", f"__ns:=/{namespace}")
     with (
@@ -115,3 +116,63 @@ def test_a_mission_with_noise_repeats_bit_by_bit(domain_id, tmp_path):
     assert len(both) > 0.8 * max(len(first), len(second)), "few are lost on their way to the peer"
     assert both[-1] > 10e9, "a mission takes longer than 10 s"
     assert [first[stamp] for stamp in both] == [second[stamp] for stamp in both]
+
+
+HOP = """version: 1
+vehicle: scale
+mission:
+  items:
+    - {mode: takeoff, height_m: 2, rolling: true}
+    - {mode: land, position_m: [30, 0], rolling: true}
+end: {time_s: 60}
+"""
+STEP_HEIGHT = 1.2 * 0.11
+"""Height of a step of 1.2 wheel radii, m."""
+
+CLIMB = """version: 1
+vehicle: scale
+world: world.yaml
+mission: {items: [{mode: waypoint, position_m: [5, 0], speed_mps: 1.5, thrust_assist: true}]}
+end: {time_s: 60}
+"""
+WORLD = f"""version: 1
+objects: [{{box: [12, 12, {STEP_HEIGHT:g}], x: 7.5, y: 0}}]
+"""
+
+
+@pytest.mark.exhaustive
+def test_it_takes_off_and_lands_on_rolling_wheels(domain_id, tmp_path):
+    file = tmp_path / "hop.yaml"
+    file.write_text(HOP, encoding="utf-8")
+    sensors = slower_imu(tmp_path)
+    poses, modes = run_mission(domain_id, "hop", str(file), sensors, [MOTION_CONTROLLER], False)
+    rolled = ["DRIVE", "ROLLING_TAKEOFF", "FLIGHT", "ROLLING_LAND", "ROLL_OUT", "DRIVE"]
+    assert modes[-6:] == rolled
+
+    way = np.array([poses[stamp] for stamp in sorted(poses)])
+    height = way[:, 2] - 0.22
+    assert height.max() == pytest.approx(2.0, abs=0.3)
+    assert way[height > 0.1, 3].min() > 0.5 * 3.0, "it never stops in the air"
+
+    # 0.8 m/s² and a lag of 2/3 s from the touch-down to the stand
+    landing = way[height.argmax() :]
+    x, _, _, speed, _ = landing[np.argmax(landing[:, 2] < 0.22 + 0.02)]
+    assert x == pytest.approx(30.0, abs=2.0)
+    assert speed > 1.0
+    assert way[-1, 0] == pytest.approx(x + speed**2 / 1.6 + speed * 2.0 / 3.0, abs=1.5)
+    assert abs(way[-1, 1]) < 0.5
+
+
+@pytest.mark.exhaustive
+def test_rotors_help_it_up_a_step(domain_id, tmp_path):
+    file = tmp_path / "climb.yaml"
+    file.write_text(CLIMB, encoding="utf-8")
+    (tmp_path / "world.yaml").write_text(WORLD, encoding="utf-8")
+    sensors = slower_imu(tmp_path)
+    poses, modes = run_mission(domain_id, "climb", str(file), sensors, [MOTION_CONTROLLER], False)
+    assert modes[-1] == "DRIVE"
+    assert "TAKEOFF" not in modes
+
+    way = np.array([poses[stamp] for stamp in sorted(poses)])
+    assert way[-1, 0] == pytest.approx(5.0, abs=0.5)
+    assert way[-1, 2] == pytest.approx(STEP_HEIGHT + 0.22, abs=0.03)

@@ -1,0 +1,224 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Rotors of a vehicle that drives with one axle in the air. docs/model, section 10.9.
+
+Theory of operation. `AxleLift` follows the orders of a guide or a driver: it lifts an axle, holds
+it, and lowers it. Without orders it lowers the axle by itself; once that stands, the rotors stop.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.estimate import EstimatedMotion
+from rfly_common.arrays import Floats
+
+FRONT_UP_PITCH = math.radians(14.0)
+"""Pitch with the front axle lifted, rad, positive nose up."""
+
+REAR_UP_PITCH = math.radians(-8.0)
+"""Pitch with the rear axle lifted, rad."""
+
+PITCH_FOR_SPEED = 0.2
+"""Pitch, rad, for each m/s above ASSISTED_SPEED with the rear axle lifted.
+
+It keeps the rotors off the foot of a ramp.
+"""
+
+FRONT_UP_THRUST = 0.5
+"""Thrust with the front axle lifted, as a share of the weight."""
+
+REAR_UP_THRUST = 0.8
+"""Thrust with the rear axle lifted, as a share of the weight."""
+
+THRUST_RATE = 0.8
+"""Rate at which the thrust rises, weights/s."""
+
+PITCH_RATE = math.radians(15.0)
+"""Rate at which the pitch turns to the wanted one, rad/s."""
+
+INTEGRAL_GAIN = 1.5
+"""Gain of the integral of the pitch error, 1/s: the ground turns the body, too."""
+
+MOST_INTEGRAL = math.radians(25.0)
+"""Largest integral of the pitch error, rad."""
+
+LOWERED = math.radians(4.0)
+"""Deviation of the pitch from a turning target at which the lowered axle stands, rad."""
+
+LONGEST_LOWERING = 4.0
+"""Time of lowering an axle, at most, s."""
+
+LIFTED_SPEED = 0.3
+"""Speed with the front axle lifted, m/s."""
+
+ASSISTED_SPEED = 0.6
+"""Speed at which a vehicle with thrust assistance rolls, at most, m/s."""
+
+CLIMBING_SPEED = 1.0
+"""Speed with the rear axle lifted, m/s."""
+
+FASTEST_LIFT = 1.5
+"""Speed above which no axle is lifted, m/s."""
+
+
+class Assist(enum.Enum):
+    """Order to the rotors of a vehicle that drives; its value is a word of cmd/assist."""
+
+    LIFT_FRONT = "lift_front"
+    LIFT_REAR = "lift_rear"
+    LOWER_FRONT = "lower_front"
+    LOWER_REAR = "lower_rear"
+
+    @property
+    def is_front(self) -> bool:
+        """True if the wheels of the front axle hang."""
+        return self in (Assist.LIFT_FRONT, Assist.LOWER_FRONT)
+
+    @property
+    def lifts(self) -> bool:
+        """True if the axle is to be in the air."""
+        return self in (Assist.LIFT_FRONT, Assist.LIFT_REAR)
+
+    @property
+    def lowered(self) -> Assist:
+        """Order to lower the same axle."""
+        return Assist.LOWER_FRONT if self.is_front else Assist.LOWER_REAR
+
+    @property
+    def max_speed(self) -> float:
+        """Largest speed while it holds, m/s."""
+        rear_holds = self is Assist.LIFT_REAR
+        return CLIMBING_SPEED if rear_holds else LIFTED_SPEED
+
+    def torques(self, torques: Floats, params: VehicleParameters) -> Floats:
+        """Return the torques of motors or brakes, (wheels,), of the wheels that stand.
+
+        Each of them takes over that of one that hangs.
+        """
+        stands = params.hub_position[:, 0] > params.center_x
+        if self.is_front:
+            stands = ~stands
+        return np.where(stands, torques * (len(stands) / max(int(stands.sum()), 1)), 0.0)
+
+
+ASSIST_WORDS: dict[str, Assist | None] = {"off": None, **{each.value: each for each in Assist}}
+"""Words of cmd/assist."""
+
+
+class AssistWords:
+    """Words of cmd/assist that a guide or a driver publishes."""
+
+    def __init__(self) -> None:
+        self._assists = False
+
+    def word(self, assist: Assist | None) -> str:
+        """Return the word for an order: "off" once after others, "" for nothing to publish."""
+        before = self._assists
+        self._assists = assist is not None
+        if assist is not None:
+            return assist.value
+        return "off" if before else ""
+
+
+class RotorHelp(NamedTuple):
+    """What the rotors do while an axle hangs."""
+
+    pitch: float
+    """Pitch to turn to, rad, positive nose up."""
+
+    thrust: float
+    """Thrust, as a share of the weight."""
+
+
+def pitch_of(rotation: Floats) -> float:
+    """Return the pitch of an attitude, (3, 3), body -> world, rad, positive nose up."""
+    return math.asin(min(max(float(rotation[2, 0]), -1.0), 1.0))
+
+
+class AxleLift:
+    """Pitch and thrust of a vehicle that lifts an axle, holds it in the air, and lowers it."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Return to a vehicle on all wheels."""
+        self._order: Assist | None = None
+        """Present order; None: all wheels stand."""
+
+        self._pitch = 0.0
+        """Pitch that is wanted now, rad."""
+
+        self._thrust = 0.0
+        self._integral = 0.0
+        self._lowers_for = 0.0
+        """Time for which the axle has been lowered, s."""
+
+    @property
+    def stands(self) -> bool:
+        """True if no axle is lifted, or is still in the air."""
+        return self._order is None
+
+    @property
+    def text(self) -> str:
+        """Present order, as a word of cmd/assist."""
+        return "off" if self._order is None else self._order.value
+
+    def update(self, order: Assist | None, now: EstimatedMotion, dt: float) -> RotorHelp | None:
+        """Return what the rotors do, dt seconds after the last time; None: they stand.
+
+        A vehicle that is told to lower an axle, or nothing, lowers the one that is in the air.
+        """
+        pitch = pitch_of(now.rotation)
+        ahead = float(now.rotation[:, 0] @ now.velocity)
+        present = self._order
+        if present is None:
+            if order is None or not order.lifts or ahead > FASTEST_LIFT:
+                return None
+        elif order is None or not order.lifts:
+            order = present.lowered
+        if order is not present:
+            self._begin(order, pitch)
+
+        if order.lifts:
+            self._hold(ahead, pitch, dt)
+        elif self._lower(pitch, dt):
+            self.reset()
+            return None
+        return RotorHelp(self._pitch + self._integral, self._thrust)
+
+    def _begin(self, order: Assist, pitch: float) -> None:
+        """Begin an order at the present pitch, rad."""
+        self._order = order
+        self._pitch = pitch
+        self._lowers_for = 0.0
+
+    def _hold(self, speed: float, pitch: float, dt: float) -> None:
+        """Raise the thrust, and turn to the pitch of the lifted axle at a speed, m/s."""
+        if self._order is Assist.LIFT_FRONT:
+            goal = FRONT_UP_PITCH
+            most = FRONT_UP_THRUST
+        else:
+            goal = REAR_UP_PITCH + PITCH_FOR_SPEED * max(speed - ASSISTED_SPEED, 0.0)
+            goal = min(goal, 0.0)
+            most = REAR_UP_THRUST
+
+        self._thrust = min(self._thrust + THRUST_RATE * dt, most)
+        turn = PITCH_RATE * dt
+        self._pitch += min(max(goal - self._pitch, -turn), turn)
+        integral = self._integral + INTEGRAL_GAIN * dt * (self._pitch - pitch)
+        self._integral = min(max(integral, -MOST_INTEGRAL), MOST_INTEGRAL)
+
+    def _lower(self, pitch: float, dt: float) -> bool:
+        """Turn the pitch back; return whether the axle stands."""
+        direction = 1.0 if self._order is Assist.LOWER_REAR else -1.0
+        self._pitch += direction * PITCH_RATE * dt
+        self._lowers_for += dt
+        return direction * (self._pitch - pitch) > LOWERED or self._lowers_for > LONGEST_LOWERING

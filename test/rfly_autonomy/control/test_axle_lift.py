@@ -1,0 +1,106 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Lifting and lowering an axle: pitch and thrust over time, worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.axle_lift import Assist, AssistWords, AxleLift
+from rfly_autonomy.control.chassis_controller import ChassisController
+from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
+
+DT = 0.02
+
+
+def motion(pitch_deg=0.0, speed=0.0):
+    pitch = math.radians(pitch_deg)
+    rotation = np.array(
+        (
+            (math.cos(pitch), 0.0, -math.sin(pitch)),
+            (0.0, 1.0, 0.0),
+            (math.sin(pitch), 0.0, math.cos(pitch)),
+        )
+    )
+    return EstimatedMotion(np.zeros(3), speed * rotation[:, 0], rotation, np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("order", "speed", "pitch", "thrust"),
+    [
+        # 0.8 weights/s and 15 deg/s for 2 s, at most 0.5 weights and 14 deg
+        (Assist.LIFT_FRONT, 0.0, 14.0, 0.5),
+        (Assist.LIFT_REAR, 0.0, -8.0, 0.8),
+        # 0.2 rad for each m/s above 0.6: 4.58 deg at 1.0 m/s
+        (Assist.LIFT_REAR, 1.0, -8.0 + 4.584, 0.8),
+    ],
+)
+def test_an_axle_that_is_lifted(order, speed, pitch, thrust):
+    """The body follows at once, so the integral stays small: 1.5/s of one step's error."""
+    lift = AxleLift()
+    wanted = 0.0
+    for _ in range(100):
+        rotor_help = lift.update(order, motion(wanted, speed), DT)
+        step = math.copysign(15.0 * DT, pitch)
+        wanted = min(wanted + step, pitch) if pitch > 0.0 else max(wanted + step, pitch)
+    assert rotor_help.thrust == pytest.approx(thrust)
+    assert math.degrees(rotor_help.pitch) == pytest.approx(pitch, abs=0.6)
+    assert not lift.stands
+
+
+@pytest.mark.parametrize("order", [Assist.LOWER_FRONT, None])
+def test_an_axle_is_lowered_until_it_stands_with_or_without_an_order(order):
+    """The wheels touch at 10 deg; the target turns by 15 deg/s and is 4 deg lower 0.27 s later."""
+    lift = AxleLift()
+    lift.update(Assist.LIFT_FRONT, motion(10.0), 1e-6)
+    steps = 1
+    while lift.update(order, motion(10.0), DT) is not None:
+        steps += 1
+    assert steps == math.ceil(4.0 / 15.0 / DT)
+    assert lift.stands
+    assert lift.update(order, motion(10.0), DT) is None
+
+
+@pytest.mark.parametrize(
+    ("order", "speed"),
+    [(Assist.LOWER_FRONT, 0.0), (None, 0.0), (Assist.LIFT_FRONT, 1.6)],
+)
+def test_no_axle_is_lifted_without_an_order_or_at_speed(order, speed):
+    lift = AxleLift()
+    assert lift.update(order, motion(0.0, speed), DT) is None
+    assert lift.stands
+
+
+def test_off_is_said_once():
+    words = AssistWords()
+    orders = [None, Assist.LIFT_REAR, Assist.LOWER_REAR, None, None]
+    said = [words.word(order) for order in orders]
+    assert said == ["", "lift_rear", "lower_rear", "off", ""]
+
+
+def test_wheels_that_stand_drive_slowly_until_the_order_is_too_old():
+    """At most 0.3 m/s with the front axle lifted: at 1 m/s the rear wheels brake."""
+    params = VehicleParameters.load("scale")
+    chassis = ChassisController(params)
+    level = np.array((0.0, 0.0, 0.0, 1.0))
+
+    def command(time):
+        chassis.advance_clock(time)
+        chassis.set_speed(2.0, time=time)
+        velocity = np.array((1.0, 0.0, 0.0))
+        estimate = Estimate(time, np.zeros(3), level, velocity, np.zeros(3))
+        return chassis.step(estimate, Mode.DRIVE, DT)
+
+    assert (command(1.0).drive_torque > 0.0).all()
+    chassis.set_assist(Assist.LIFT_FRONT, 1.0)
+    lifted = command(1.02)
+    torque = lifted.drive_torque - lifted.brake_torque
+    assert torque[:2] == pytest.approx(0.0)
+    assert (torque[2:] < 0.0).all()
+    assert (command(1.6).drive_torque > 0.0).all()
