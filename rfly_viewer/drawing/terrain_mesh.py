@@ -153,23 +153,25 @@ def region_mesh(
 def with_skirts(mesh: TerrainMesh, rows: int, columns: int, depth: float) -> TerrainMesh:
     """Return a mesh of rows x columns quads with walls of `depth`, m, down from its rim.
 
-    They close the cracks to a neighbour that has other points on the same rim.
+    They close the cracks to a neighbour that has other points on the same rim. They share no
+    vertices with the ground: a browser that works out normals anew would bend those of the rim.
     """
     corner = np.arange((rows + 1) * (columns + 1)).reshape(rows + 1, columns + 1)
     # counter-clockwise from above
     rim = np.concatenate([corner[0, :-1], corner[:-1, -1], corner[-1, :0:-1], corner[:0:-1, 0]])
-    lower = np.arange(len(rim)) + len(mesh.vertices)
-    upper_next = np.roll(rim, -1)
+    upper = np.arange(len(rim)) + len(mesh.vertices)
+    lower = upper + len(rim)
+    upper_next = np.roll(upper, -1)
     lower_next = np.roll(lower, -1)
     walls = [
-        np.column_stack([rim, lower, lower_next]),
-        np.column_stack([rim, lower_next, upper_next]),
+        np.column_stack([upper, lower, lower_next]),
+        np.column_stack([upper, lower_next, upper_next]),
     ]
-    below = mesh.vertices[rim] - np.array([0.0, 0.0, depth], np.float32)
+    top = mesh.vertices[rim]
     return TerrainMesh(
-        np.concatenate([mesh.vertices, below]),
-        np.concatenate([mesh.normals, mesh.normals[rim]]),
-        np.concatenate([mesh.uv, mesh.uv[rim]]),
+        np.concatenate([mesh.vertices, top, top - np.array([0.0, 0.0, depth], np.float32)]),
+        np.concatenate([mesh.normals, mesh.normals[rim], mesh.normals[rim]]),
+        np.concatenate([mesh.uv, mesh.uv[rim], mesh.uv[rim]]),
         np.concatenate([mesh.faces, *walls]).astype(np.uint32),
         mesh.picture,
     )

@@ -197,6 +197,29 @@ def test_walls_close_the_cracks_between_levels(rough, imagery, levels_apart):
         assert (np.where(high_1 > high_2, low_1 - high_2, low_2 - high_1) < 0.0).all()
 
 
+def test_walls_bend_no_normals_of_the_ground(imagery):
+    """A browser works out normals anew from the faces: those of a plane are the plane's."""
+    plane = HeightMap(
+        0.3 * np.mgrid[0:65, 0:65][0] * SIDE / 64,
+        origin_x=-SIDE / 2,
+        origin_y=-SIDE / 2,
+        step_x=SIDE / 64,
+        step_y=SIDE / 64,
+    )
+    picture = np.zeros((8, 8, 3), np.uint8)
+    mesh = PatchMaker(plane, imagery, lit=True).mesh(ROOT.region(plane.bounds), picture)
+    corners = mesh.vertices[mesh.faces]
+    facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normals = np.zeros_like(mesh.vertices)
+    for corner in mesh.faces.T:
+        np.add.at(normals, corner, facing)
+    ground = normals[: (terrain_levels.QUADS + 1) ** 2]
+    ground /= np.linalg.norm(ground, axis=1, keepdims=True)
+    assert ground == pytest.approx(
+        np.tile([-0.3, 0.0, 1.0] / np.sqrt(1.09), (len(ground), 1)), abs=1e-4
+    )
+
+
 def test_the_ground_below_is_below(rough, imagery):
     """It is lower than each sample, also between its own points."""
     mesh = PatchMaker(rough, imagery, lit=False).below()
