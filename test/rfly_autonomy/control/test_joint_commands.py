@@ -41,6 +41,19 @@ def system(params):
     return JointStateTopicSystem(vehicle_urdf(params, ros2_control="/car"))
 
 
+def test_commands_of_the_double_are_those_of_the_controller_itself():
+    """Printed by steering_kinematics.cpp of ros2_controllers, 94e74de35, compiled alone."""
+    assert ackermann(1.0, 0.4, 0.66, 0.56, 0.108) == pytest.approx(
+        {
+            "wheel_rr_joint/velocity": 10.296296296296298,
+            "wheel_rl_joint/velocity": 8.2222222222222214,
+            "steer_fr_joint/position": 0.23309467252920471,
+            "steer_fl_joint/position": 0.28897540999256643,
+        },
+        rel=1e-15,
+    )
+
+
 class Controlled(Rig):
     """A rig with noise whose chassis obeys ros2_control, one cycle a tick."""
 
