@@ -61,7 +61,8 @@ def _every() -> int:
 def linear_fit(columns: Floats, right: Floats, given: Floats) -> tuple[Floats, Floats]:
     """Return values (p,) and covariance (p, p) of columns (k, r, p) · values = right (k, r).
 
-    Each of the r equations is weighted by its own scatter, and `given` (p,) by PRIOR.
+    Each of the r equations is weighted by its own scatter, and `given` (p,) by PRIOR. The
+    covariance has each equation's own `redundancy`.
     """
     scale = np.where(given == 0.0, 1.0, np.abs(given))
     weight = 1.0 / np.maximum(right.std(axis=0), 1e-12)
@@ -75,17 +76,19 @@ def linear_fit(columns: Floats, right: Floats, given: Floats) -> tuple[Floats, F
         left = right - columns @ (share * scale)
         weight = 1.0 / np.maximum(left.std(axis=0), 1e-9 * np.abs(right).max())
 
-    covariance = np.linalg.inv(matrix.T @ matrix) * np.outer(scale, scale) * redundancy(left)
-    return share * scale, covariance
+    count = np.sqrt(redundancy(left))[:, None]
+    alike = rows.reshape(columns.shape) * count
+    spread = np.einsum("kri,krj->ij", alike, alike) + before @ before
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    return share * scale, inverse @ spread @ inverse * np.outer(scale, scale)
 
 
-def redundancy(left: Floats) -> float:
-    """Return how many rows (k, r) of residuals have the information of one, ≥ 1.
+def redundancy(left: Floats) -> Floats:
+    """Return how many rows (k, r) of residuals have the information of one, ≥ 1, (r,).
 
     It follows from the correlation of neighbours.
     """
     centred = left - left.mean(axis=0)
     products = (centred[1:] * centred[:-1]).mean(axis=0)
-    correlation = float(np.max(products / np.maximum(centred.var(axis=0), 1e-300)))
-    correlation = min(max(correlation, 0.0), 0.9)
-    return (1.0 + correlation) / (1.0 - correlation)
+    correlation = np.clip(products / np.maximum(centred.var(axis=0), 1e-300), 0.0, 0.9)
+    return np.asarray((1.0 + correlation) / (1.0 - correlation))

@@ -280,7 +280,8 @@ def fit_tyres(p: VehicleParameters, m: LoggedMotion) -> TyreFit | None:
         scatter = np.maximum(_scatter(drive.left_over(shares)), 1e-6 * p.nominal_load)
 
     # results
-    covariance = np.linalg.inv(result.jac.T @ result.jac) * redundancy(drive.left_over(shares))
+    repeats = redundancy(drive.left_over(shares)).max()
+    covariance = np.linalg.inv(result.jac.T @ result.jac) * repeats
     fitted = drive.params(shares)
     inertia = (*p.inertia[:2], p.inertia[2] * float(shares[-2]), *p.inertia[3:])
     fitted = unchecked(fitted, inertia=inertia)

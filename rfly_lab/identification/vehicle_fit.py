@@ -50,13 +50,14 @@ MODEL_ERROR = {
     "σ_κ": 0.06,
     "σ_α": 0.1,
     "I_zz": 0.007,
+    "c_H": 0.15,
 }
 """Standard deviations, as shares of the value, that more data would not make smaller.
 
 The equations of the fit leave things out: the tyres' stress while the struts bounce, the carcass's
-relaxation below SLOWEST, commands between samples. The numbers are what is missing in the scatter
-of twenty simulated vehicles with hidden parameters; `python -m benchmarks.identification` looks at
-others.
+relaxation below SLOWEST, commands between samples, the torque of rotors in oblique flow. The
+numbers are what is missing in the scatter of twenty simulated vehicles with hidden parameters;
+`python -m benchmarks.identification` looks at others.
 """
 
 BAR_ERROR = 0.005

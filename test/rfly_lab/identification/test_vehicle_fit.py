@@ -472,6 +472,24 @@ def test_the_spread_of_a_linear_fit_is_the_one_of_many():
     assert said == pytest.approx(values.std(axis=0), rel=0.25)
 
 
+def test_each_equation_has_its_own_correlation_of_neighbours():
+    """Means of 400 values with noise of 0.5: 0.025 if it is white.
+
+    With a correlation of 0.6 it is √(1.6/0.4) = 2 times that.
+    """
+    rng = np.random.default_rng(5)
+    white = rng.standard_normal((400, 2))
+    noise = white.copy()
+    for k in range(1, 400):
+        noise[k, 0] = 0.6 * noise[k - 1, 0] + 0.8 * white[k, 0]
+    noise *= 0.5 / noise.std(axis=0)
+    columns = np.broadcast_to(np.eye(2), (400, 2, 2))
+
+    _, covariance = linear_fit(columns, np.array((3.0, 4.0)) + noise, np.ones(2))
+
+    assert np.sqrt(np.diag(covariance)) == pytest.approx((0.05, 0.025), rel=0.15)
+
+
 def test_slip_follows_over_the_relaxation_length():
     """A step of slip at 5 m/s with 0.1 m is 1 − 1/e after 20 ms, and complete in the end."""
     step = 0.001
