@@ -76,15 +76,24 @@ class PictureFile:
     def _read(self, rows: range, columns: range, shape: tuple[int, int]) -> tuple[Any, Any]:
         """Return the numbers of a part, (bands, *shape), and their opacity, 0 to 255, (*shape)."""
         rasterio = rasterio_module()
-        place = {
-            "window": rasterio.windows.Window(columns.start, rows.start, len(columns), len(rows)),
-            "resampling": rasterio.enums.Resampling[
-                "nearest" if self._palette is not None else "average"
-            ],
-        }
+        window = rasterio.windows.Window(columns.start, rows.start, len(columns), len(rows))
+        nearest = rasterio.enums.Resampling.nearest
+        average = rasterio.enums.Resampling.average
         with self._open() as dataset:
-            numbers = dataset.read(self._bands, out_shape=(len(self._bands), *shape), **place)
-            return numbers, dataset.dataset_mask(out_shape=shape, **place)
+            numbers = dataset.read(
+                self._bands,
+                window=window,
+                out_shape=(len(self._bands), *shape),
+                resampling=nearest if self._palette is not None else average,
+            )
+            flags = {flag.name for band in dataset.mask_flag_enums for flag in band}
+            if flags == {"all_valid"}:
+                return numbers, np.full(shape, 255, np.uint8)
+            # masks that follow from the numbers have no overviews to be averaged
+            opacity = dataset.dataset_mask(
+                window=window, out_shape=shape, resampling=average if "alpha" in flags else nearest
+            )
+            return numbers, opacity
 
     @contextmanager
     def _open(self) -> Iterator[DatasetReader]:
