@@ -47,8 +47,8 @@ SPLIT_PX = 1.25 * PIXELS
 MERGE_PX = 0.6 * SPLIT_PX
 """Length of a patch's side below which it replaces its children, pixels."""
 FINEST_LEVEL = 16
-MAX_PATCHES = 80
-"""Most patches that a browser shows: 110 MB of pictures, 350,000 triangles."""
+MAX_PATCHES = 60
+"""Most patches that a browser shows: 80 MB of pictures, 260,000 triangles."""
 HIDDEN_S = 0.7
 """Time in which a patch is there unseen, s."""
 PATCHES_KEPT = 200
