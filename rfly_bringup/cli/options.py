@@ -220,6 +220,44 @@ ImageryOption = Annotated[
         "in NAME.csv"
     ),
 ]
+ResolutionOption = Annotated[MaybeFloat, optional("cell size, m; by default the sources' finest")]
+CenterOption = Annotated[
+    Pair,
+    typer.Option(
+        metavar="LAT LON",
+        show_default=False,
+        help="place of x = y = 0, degrees; by default the middle",
+    ),
+]
+SizeOption = Annotated[
+    Pair,
+    typer.Option(
+        metavar="EAST NORTH", show_default=False, help="only this much around the center, m"
+    ),
+]
+UnitOption = Annotated[
+    MaybeText,
+    optional(
+        "unit of the heights: m, km, dm, cm, mm, ft or us-ft; by default the file's, or metres",
+        metavar="UNIT",
+    ),
+]
+NodataOption = Annotated[
+    MaybeText,
+    optional(
+        "number in a file that stands for no height; none: every number is a height; by default "
+        "what the file says, and what can be no height",
+        metavar="NUMBER|none",
+    ),
+]
+FillNodata = Annotated[bool, typer.Option("--fill-nodata", help="interpolate cells without data")]
+BandOption = Annotated[
+    MaybeInt,
+    optional("band of the heights; by default the only one that can hold them", min=1),
+]
+CrsOption = Annotated[
+    MaybeText, optional("coordinates of a raster that does not name them", metavar="EPSG:N")
+]
 DaskOption = Annotated[
     MaybeText,
     optional(

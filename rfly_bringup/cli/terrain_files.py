@@ -66,26 +66,9 @@ class ImportOptions:
         Path,
         typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt"),
     ]
-    resolution: Annotated[
-        options.MaybeFloat,
-        options.optional("cell size, m; by default the raster's own"),
-    ] = None
-    center: Annotated[
-        options.Pair,
-        typer.Option(
-            metavar="LAT LON",
-            show_default=False,
-            help="place of x = y = 0, degrees; by default the raster's middle",
-        ),
-    ] = options.NO_PAIR
-    size: Annotated[
-        options.Pair,
-        typer.Option(
-            metavar="EAST NORTH",
-            show_default=False,
-            help="only this much around the center, m",
-        ),
-    ] = options.NO_PAIR
+    resolution: options.ResolutionOption = None
+    center: options.CenterOption = options.NO_PAIR
+    size: options.SizeOption = options.NO_PAIR
     origin_altitude: Annotated[
         str,
         typer.Option(
@@ -93,35 +76,14 @@ class ImportOptions:
             help="elevation that becomes z = 0; ground: that of the ground at x = y = 0",
         ),
     ] = "0"
-    unit: Annotated[
-        options.MaybeText,
-        options.optional(
-            "unit of the heights: m, km, dm, cm, mm, ft or us-ft; by default the file's, or metres",
-            metavar="UNIT",
-        ),
-    ] = None
-    nodata: Annotated[
-        options.MaybeText,
-        options.optional(
-            "number in the file that stands for no height; none: every number is a height; by "
-            "default what the file says, and what can be no height",
-            metavar="NUMBER|none",
-        ),
-    ] = None
-    fill_nodata: Annotated[
-        bool, typer.Option("--fill-nodata", help="interpolate cells without data")
-    ] = False
+    unit: options.UnitOption = None
+    nodata: options.NodataOption = None
+    fill_nodata: options.FillNodata = False
     resampling: Annotated[Resampling, typer.Option(help="how new cells are computed")] = (
         Resampling.bilinear
     )
-    band: Annotated[
-        options.MaybeInt,
-        options.optional("band of the heights; by default the only one that can hold them", min=1),
-    ] = None
-    crs: Annotated[
-        options.MaybeText,
-        options.optional("coordinates of a raster that does not name them", metavar="EPSG:N"),
-    ] = None
+    band: options.BandOption = None
+    crs: options.CrsOption = None
     keep_cells: Annotated[
         bool,
         typer.Option(

@@ -23,46 +23,15 @@ class TileArguments:
         typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt or USGS DEM files, on any grids"),
     ]
     out: Annotated[Path, typer.Option("--out", "-o", help="the folder of the new map")]
-    resolution: Annotated[
-        options.MaybeFloat,
-        options.optional("cell size, m; by default that of the finest source"),
-    ] = None
-    center: Annotated[
-        options.Pair,
-        typer.Option(
-            metavar="LAT LON",
-            show_default=False,
-            help="place of x = y = 0, degrees; by default the middle of the sources",
-        ),
-    ] = options.NO_PAIR
-    size: Annotated[
-        options.Pair,
-        typer.Option(
-            metavar="EAST NORTH",
-            show_default=False,
-            help="only this much around the center, m",
-        ),
-    ] = options.NO_PAIR
+    resolution: options.ResolutionOption = None
+    center: options.CenterOption = options.NO_PAIR
+    size: options.SizeOption = options.NO_PAIR
     origin_altitude: Annotated[
         float, typer.Option(metavar="M", help="elevation that becomes z = 0")
     ] = 0.0
-    unit: Annotated[
-        options.MaybeText,
-        options.optional(
-            "unit of the heights, as for import; by default the files', or metres", metavar="UNIT"
-        ),
-    ] = None
-    nodata: Annotated[
-        options.MaybeText,
-        options.optional(
-            "number that stands for no height; none: every number is a height; by default what a "
-            "file says, and what can be no height",
-            metavar="NUMBER|none",
-        ),
-    ] = None
-    fill_nodata: Annotated[
-        bool, typer.Option("--fill-nodata", help="interpolate cells without data")
-    ] = False
+    unit: options.UnitOption = None
+    nodata: options.NodataOption = None
+    fill_nodata: options.FillNodata = False
     outside: Annotated[
         options.MaybeFloat,
         options.optional("height of cells that no file has, such as 0 for the sea", metavar="M"),
@@ -70,14 +39,8 @@ class TileArguments:
     resampling: Annotated[Resampling, typer.Option(help="how new cells are computed")] = (
         Resampling.bilinear
     )
-    band: Annotated[
-        options.MaybeInt,
-        options.optional("band of the heights; by default the only one that can hold them", min=1),
-    ] = None
-    crs: Annotated[
-        options.MaybeText,
-        options.optional("coordinates of files that do not name them", metavar="EPSG:N"),
-    ] = None
+    band: options.BandOption = None
+    crs: options.CrsOption = None
     side: Annotated[
         int, typer.Option(metavar="SAMPLES", help="samples a side of a file, a multiple of 32")
     ] = 2048

@@ -20,9 +20,9 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import MAX_CELLS
 from rfly_terrain.height_map.arguments import check_finite, flat_arrays, run
-from rfly_terrain.height_map.ground import GroundGrid, ground_of_grid
+from rfly_terrain.height_map.ground import ground_of_grid
 from rfly_terrain.height_map.point_cloud import Region, point_cloud
-from rfly_terrain.height_map.scalar import Altitude, altitude_of, surface_at
+from rfly_terrain.height_map.scalar import altitude_of, surface_at
 from rfly_terrain.height_map.terrain import Terrain, finite_floats
 
 if TYPE_CHECKING:
@@ -62,29 +62,7 @@ class HeightMap(Terrain):
 
     heights: NDArray[np.float32]
     """Heights, (rows, columns), m, z up; read-only."""
-    rows: int
-    columns: int
-    origin_x: float
-    """x_east of heights[0, 0], m."""
-    origin_y: float
-    """y_north of heights[0, 0], m."""
-    step_x: float
-    """Distance from one row to the next, east, m; may be negative, never 0."""
-    step_y: float
-    """Distance from one column to the next, north, m; may be negative, never 0."""
-    z_min: float
-    """Lowest height, m."""
-    z_max: float
-    """Highest height, m."""
-    name: str
-    geo_origin: tuple[float, float, float] | None
-    """Latitude and longitude (degrees, WGS 84) and altitude (m) of x = y = z = 0."""
-    files: tuple[Path, ...]
-    """Absolute paths of the files that the map was read from, or ()."""
-    ground: GroundGrid
-    """The same map as plain numbers, for kernels."""
     _pyramid: Pyramid | None = None
-    _point_altitude: Altitude
 
     def __init__(
         self,

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,7 +41,7 @@ class TerrainQuery(NamedTuple):
     """Unit vectors out of the ground, (…, 3); None if not wanted."""
 
 
-class Terrain(Protocol):
+class Terrain(abc.ABC):
     """Ground of (rows, columns) samples in ENU metres, bilinear between them.
 
     `HeightMap` holds all samples in memory, `TiledHeightMap` reads them when they are needed. Both
@@ -77,20 +78,20 @@ class Terrain(Protocol):
     """The grid as plain numbers, for kernels."""
     _point_altitude: Altitude
 
+    @abc.abstractmethod
     def is_loaded(self, x: ArrayLike, y: ArrayLike) -> bool:
         """Return whether `query` answers at these points without reading a file first."""
-        ...
 
+    @abc.abstractmethod
     def prepare(self, x: Floats, y: Floats) -> None:
         """Read what queries at points (n,) need, as far as it can be read."""
-        ...
 
+    @abc.abstractmethod
     def window(self, x: float, y: float, samples: int) -> HeightMap:
         """Return the ground around a place as a map in memory.
 
         That is all of a map in memory, and about `samples` x `samples` of a map in tiles.
         """
-        ...
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -237,6 +238,7 @@ class Terrain(Protocol):
         """
         return places.profile(self, start, end, count)
 
+    @abc.abstractmethod
     def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
         """Return every `stride`-th sample as a point, (rows', columns', 3) float32.
 
@@ -244,14 +246,13 @@ class Terrain(Protocol):
         included) limits them; the first sample in it is always there. Raises ValueError for a
         stride below 1 and a region without samples.
         """
-        ...
 
+    @abc.abstractmethod
     def point_cloud_ned(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
         """Return the same points in the same order as x north, y east, z down.
 
         The region remains x_min, x_max, y_min, y_max in ENU.
         """
-        ...
 
     @overload
     def cast(
@@ -352,12 +353,13 @@ class Terrain(Protocol):
             return TerrainQuery(float(altitude), bool(inside), normals)
         return TerrainQuery(altitude, inside, normals)
 
+    @abc.abstractmethod
     def _surface_at(
         self, names: tuple[str, str], x: Any, y: Any
     ) -> tuple[float, float, float, bool, bool]:
         """Return what `scalar.surface_at` returns."""
-        ...
 
+    @abc.abstractmethod
     def _run(
         self,
         kernel: str,
@@ -367,11 +369,10 @@ class Terrain(Protocol):
         *options: Any,
     ) -> list[NDArray[Any]]:
         """Return what `arguments.run` returns."""
-        ...
 
+    @abc.abstractmethod
     def _cast(self, inputs: list[NDArray[Any]], ranges: Floats, normals: Floats) -> bool:
         """Write ranges and normals of rays as `ray_kernels.cast` does."""
-        ...
 
 
 def finite_floats(names: tuple[str, str], values: tuple[Any, Any]) -> tuple[float, float]:

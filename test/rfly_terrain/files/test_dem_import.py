@@ -16,6 +16,7 @@ import threading
 
 import numpy as np
 import pytest
+import rasters
 from optional_parts import late_module
 from scipy.ndimage import map_coordinates
 
@@ -39,27 +40,14 @@ UTM32 = "EPSG:32632"
 
 
 def write_tif(path, raster, transform, crs=UTM32, nodata=None, **tags):
-    raster = np.asarray(raster)
-    with rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        width=raster.shape[1],
-        height=raster.shape[0],
-        count=1,
-        dtype=raster.dtype,
-        crs=crs,
-        transform=transform,
-        nodata=nodata,
-    ) as dataset:
-        dataset.write(raster, 1)
-
-        if "unit" in tags:
-            dataset.set_band_unit(1, tags["unit"])
-        if "scale" in tags:
-            dataset.scales = (tags["scale"],)
-            dataset.offsets = (tags["offset"],)
-
+    rasters.write_tif(path, raster, transform, crs, nodata)
+    if tags:
+        with rasterio.open(path, "r+") as dataset:
+            if "unit" in tags:
+                dataset.set_band_unit(1, tags["unit"])
+            if "scale" in tags:
+                dataset.scales = (tags["scale"],)
+                dataset.offsets = (tags["offset"],)
     return path
 
 

@@ -11,10 +11,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from optional_parts import late_module
+from rasters import write_tif
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("rasterio", "pyproj")]
 
-rasterio = late_module("rasterio")
 affine = late_module("rasterio.transform")
 
 SAMPLES = 320
@@ -34,18 +34,7 @@ def write_tiles(folder, name):
     raster = (raster + rng.normal(0.0, 0.5, raster.shape)).astype(np.float32)
     path = folder / f"{name}.tif"
     corner = (500_000 - SAMPLES * STEP / 2, 5_000_000 + SAMPLES * STEP / 2)
-    with rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        width=SAMPLES,
-        height=SAMPLES,
-        count=1,
-        dtype="float32",
-        crs="EPSG:32632",
-        transform=affine.from_origin(*corner, STEP, STEP),
-    ) as dataset:
-        dataset.write(raster, 1)
+    write_tif(path, raster, affine.from_origin(*corner, STEP, STEP))
     make_tiles([path], folder / name, TileOptions(side=64), jobs=1)
     return import_dem(path)
 

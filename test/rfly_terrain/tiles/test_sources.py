@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from optional_parts import late_module
+from rasters import write_tif
 
 from rfly_common.errors import TerrainFormatError
 from rfly_terrain import TiledHeightMap
@@ -21,7 +22,6 @@ from rfly_terrain.tiles.sources import _largest_rectangle
 
 pytestmark = pytest.mark.needs("rasterio", "pyproj")
 
-rasterio = late_module("rasterio")
 affine = late_module("rasterio.transform")
 pyproj = late_module("pyproj")
 
@@ -45,20 +45,7 @@ def write(path, rows, columns, west, north, cell, crs="EPSG:4326", elevation=slo
     raster = elevation(*to_degrees.transform(*np.meshgrid(x, y))).astype(np.float32)
     for hole in holes:
         raster[hole] = NODATA
-    with rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        width=columns,
-        height=rows,
-        count=1,
-        dtype="float32",
-        crs=crs,
-        transform=affine.from_origin(west, north, cell, cell),
-        nodata=NODATA,
-    ) as dataset:
-        dataset.write(raster, 1)
-    return path
+    return write_tif(path, raster, affine.from_origin(west, north, cell, cell), crs, NODATA)
 
 
 def errors(folder, elevation=slope):

@@ -10,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 from optional_parts import late_module
+from rasters import write_tif
 from scipy.interpolate import RegularGridInterpolator
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
@@ -210,24 +211,6 @@ def test_a_copy_reads_the_same_files(tiled):
     assert copy.altitude(12.0, 34.0) == tiled.altitude(12.0, 34.0)
 
 
-def write_tif(path, raster, transform, nodata=None, crs="EPSG:32632", **options):
-    with rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        width=raster.shape[1],
-        height=raster.shape[0],
-        count=1,
-        dtype=raster.dtype,
-        crs=crs,
-        transform=transform,
-        nodata=nodata,
-        **options,
-    ) as dataset:
-        dataset.write(raster, 1)
-    return path
-
-
 def test_a_cog_with_overviews_in_centimetres_below_the_equator(tmp_path, monkeypatch):
     """Blocks of another size than tiles, overviews, counts of 1 cm, the southern hemisphere."""
     monkeypatch.setattr("rfly_terrain.tiles.tiled_height_map.TILE", TILE)
@@ -252,7 +235,7 @@ def test_files_that_cannot_serve(tmp_path, monkeypatch, declared):
     raster = np.full((100, 100), 7.0, np.float32)
     raster[80, 80] = -9999.0
     transform = affine.from_origin(500_000 - 500, 5_000_000, 10, 10)
-    path = write_tif(tmp_path / "hole.tif", raster, transform, declared)
+    path = write_tif(tmp_path / "hole.tif", raster, transform, nodata=declared)
     tiled = TiledHeightMap.open(path)
     assert tiled.altitude(-400.0, 400.0) == 7.0
     with pytest.raises(TerrainFormatError, match=r"1 of .* cells that were read hold no data"):
