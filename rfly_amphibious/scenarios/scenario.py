@@ -40,6 +40,7 @@ from rfly_missions.mission.legs import (
     steps_of_file,
 )
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.tiles.open_terrain import load_terrain
 from rfly_terrain.world.weather import CLEAR, Weather
 from rfly_terrain.world.world import World
 from rfly_terrain.world.world_file import load_world
@@ -119,7 +120,7 @@ class Scenario:
         name_or_path: str | os.PathLike[str],
         map_folders: Sequence[str] = (),
         changes: Sequence[Change] = (),
-        load_map: LoadMap = HeightMap.load,
+        load_map: LoadMap = load_terrain,
     ) -> Scenario:
         """Load a shipped scenario (`shipped_scenarios()`) or a YAML file.
 
@@ -139,7 +140,7 @@ class Scenario:
         folder: Path = Path(),
         map_folders: Sequence[str] = (),
         changes: Sequence[Change] = (),
-        load_map: LoadMap = HeightMap.load,
+        load_map: LoadMap = load_terrain,
     ) -> Scenario:
         """Return the scenario in a file's content.
 

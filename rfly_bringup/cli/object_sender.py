@@ -71,13 +71,11 @@ def send_objects(
 
     Raise TerrainError, ConfigError or PlacementError.
     """
-    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.tiles.open_terrain import load_terrain
 
     objects = _with_ids(objects)
 
-    terrain = (
-        HeightMap.load(map_name, search_path) if any(o.needs_terrain for o in objects) else None
-    )
+    terrain = load_terrain(map_name, search_path) if any(o.needs_terrain for o in objects) else None
     placed = place(objects, terrain)
 
     windows = SDK_WINDOWS if window == -1 else 1

@@ -25,7 +25,6 @@ import typer
 from rfly_bringup.terminal import COMPILING
 from rfly_common.arrays import Triple
 from rfly_common.errors import ConfigError
-from rfly_common.files import MAX_CELLS
 from rfly_common.kernels.compiling import on_compile
 
 if TYPE_CHECKING:
@@ -287,24 +286,14 @@ def read_rfly_map(
 
 
 def load_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "HeightMap":
-    """Return the heights of a map, all of them in memory. Raise TerrainError."""
+    """Return the heights of a map, all of them in memory. Raise TerrainError, ConfigError."""
     from rfly_terrain.height_map.height_map import HeightMap
-    from rfly_terrain.tiles.open_terrain import find_tiles
-    from rfly_terrain.tiles.tiled_height_map import TiledHeightMap
+    from rfly_terrain.tiles.open_terrain import find_tiles, whole_map
 
     tiles = find_tiles(name, search_path or ())
-    if tiles is None:
-        return HeightMap.of_map(read_rfly_map(name, search_path, third_pixel))
-
-    terrain = TiledHeightMap.open(tiles)
-    count = terrain.rows * terrain.columns
-    if count > MAX_CELLS:
-        raise ConfigError(
-            f"{name} has {count:,} samples, expected at most {MAX_CELLS:,} here, where all are in "
-            "memory: make a smaller map of its sources with --size or --resolution; rfly terrain "
-            "info, query, profile and cloud, and rfly up take this one"
-        )
-    return terrain.part()
+    if tiles is not None:
+        return whole_map(tiles)
+    return HeightMap.of_map(read_rfly_map(name, search_path, third_pixel))
 
 
 def open_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "Terrain":

@@ -107,7 +107,7 @@ def replay(
     from rfly_lab.replay.replay_plot import draw_replay
     from rfly_lab.replay.report import summary
     from rfly_lab.replay.topic_map import TopicMap
-    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.tiles.open_terrain import load_terrain
 
     # check the arguments before the long work
     check_new_file("--out", out, overwrite)
@@ -118,7 +118,7 @@ def replay(
     default = own if own in shipped_estimator_sets() else "scale"
     weights = EstimatorParameters.load(estimator or default)
     topic_map = TopicMap() if topics is None else TopicMap.load(topics)
-    terrain = None if map_name is None else HeightMap.load(map_name, search_path or ())
+    terrain = None if map_name is None else load_terrain(map_name, search_path or ())
 
     with status(f"reading {log}"):
         recording = read_recording(log, params, aboard, weights, topic_map, namespace, terrain)

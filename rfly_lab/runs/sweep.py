@@ -29,6 +29,7 @@ from rfly_common.threads.cluster import on_dask
 from rfly_common.threads.processes import in_processes, parallel_jobs
 from rfly_lab.runs.recorder import ScenarioRun
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.tiles.open_terrain import load_terrain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -343,7 +344,7 @@ class Sweep:
         names the combination and what is allowed.
         """
         _check_variations(variations)
-        load_map = functools.lru_cache(maxsize=None)(HeightMap.load)
+        load_map = functools.lru_cache(maxsize=None)(load_terrain)
         scenarios: list[Scenario] = []
         terrains: list[HeightMap | None] = []
         terrain_of: list[int] = []

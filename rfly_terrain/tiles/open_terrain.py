@@ -9,8 +9,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rfly_common.errors import TerrainError, TerrainFormatError
-from rfly_common.files import StrPath
+from rfly_common.errors import ConfigError, TerrainError, TerrainFormatError
+from rfly_common.files import MAX_CELLS, StrPath
 from rfly_common.untrusted_files.allowed_folders import is_below, without_content
 from rfly_terrain.files.terrain_message import is_plain, load_asked_map
 from rfly_terrain.height_map.height_map import HeightMap
@@ -35,6 +35,28 @@ def open_terrain(
     if path is None:
         return HeightMap.load(name, search_path)
     return TiledHeightMap.open(path, memory_mb=memory_mb)
+
+
+def load_terrain(name: StrPath, search_path: Sequence[StrPath] = ()) -> HeightMap:
+    """Return the terrain of a name as `open_terrain` does, with all heights in memory.
+
+    Raises ConfigError for one of too many samples, and what `open_terrain` raises.
+    """
+    path = find_tiles(name, search_path)
+    return HeightMap.load(name, search_path) if path is None else whole_map(path)
+
+
+def whole_map(path: Path) -> HeightMap:
+    """Return all heights of a folder of tiles or a GeoTIFF; see `load_terrain`."""
+    terrain = TiledHeightMap.open(path)
+    count = terrain.rows * terrain.columns
+    if count > MAX_CELLS:
+        raise ConfigError(
+            f"{path} has {count:,} samples, expected at most {MAX_CELLS:,} here, where all are in "
+            "memory: make a smaller map of its sources with --size or --resolution; rfly terrain "
+            "info, query, profile and cloud, and rfly up take this one"
+        )
+    return terrain.part()
 
 
 def find_tiles(name: StrPath, search_path: Sequence[StrPath] = ()) -> Path | None:

@@ -736,7 +736,7 @@ def test_tiles_of_a_map(rfly, monkeypatch):
     ]
     for share in ("share_free", "share_forbidden", "share_unknown"):
         assert costs[0][share] == costs[1][share]
-    monkeypatch.setattr("rfly_bringup.cli.options.MAX_CELLS", 11)
+    monkeypatch.setattr("rfly_terrain.tiles.open_terrain.MAX_CELLS", 11)
     code, _, err = rfly("plot", "tiles", "--out", "none.png")
     assert (code, "has 12 samples, expected at most 11 here" in err) == (2, True), err
     code, _, err = rfly("tile", "E.tif", "--out", "tiles", "--side", "32")

@@ -13,6 +13,7 @@ import pytest
 import rasters
 from optional_parts import late_module
 
+from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_terrain import TiledHeightMap, import_dem
 from rfly_terrain.tiles import make_tiles as module
@@ -399,3 +400,21 @@ def test_a_dask_cluster_makes_the_same_tiles_and_goes_on(tmp_path):
         TiledHeightMap.open(folder).part().heights,
         TiledHeightMap.open(tmp_path / "alone").part().heights,
     )
+
+
+def test_a_scenario_takes_a_map_in_tiles(tmp_path):
+    """Level ground of 7.5 m."""
+    level = np.full((64, 64), 7.5, np.float32)
+    how = {"cell": 10.0, "crs": "EPSG:32632"}
+    path = write_tif(tmp_path / "a.tif", level, 499_680.0, 5_200_000.0, **how)
+    make_tiles([path], tmp_path / "t", SMALL, jobs=1)
+    text = f"""
+version: 1
+map: {tmp_path / "t"}
+vehicle: scale
+mission: {{drive_speed_mps: 2, items: [{{mode: waypoint, position_m: [4, 0]}}]}}
+end: {{when: time, time_s: 2}}
+"""
+    scenario = Scenario.parse(text.encode(), "s.yaml")
+    assert scenario.terrain is not None
+    assert scenario.terrain.altitude(3.0, 4.0) == 7.5
