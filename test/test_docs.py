@@ -146,6 +146,7 @@ def files_of_a_user(tmp_path_factory) -> Path:
 
         terrain = HeightMap.load("JacksboroFault")
         write_geotiff(terrain, folder / "dem.tif")
+        write_geotiff(terrain, folder / "orthophoto.tif")
         keys = ("origin_x", "origin_y", "step_x", "step_y")
         place = {key: getattr(terrain, key) for key in keys}
         write_geotiff(
