@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
 from rfly_autonomy.control.attitude_laws import AttitudeLaw, GeometricLaw
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
@@ -56,18 +57,7 @@ class Mixer:
     """
 
     def __init__(self, params: VehicleParameters, failed: Collection[int] = ()) -> None:
-        x, y, _ = params.rotor_position.T
-        thrust = params.thrust_coefficient
-        torque = params.torque_coefficient
-        spin = np.array(params.rotor_spin, float)
-        self.matrix: Floats = np.array(
-            (
-                np.full(params.rotors, thrust),
-                thrust * y,
-                -thrust * (x - params.center_x),
-                -torque * spin,
-            )
-        )
+        self.matrix: Floats = rotor_matrix(params)
         """Matrix B, (4, rotors): (T, τ) = B ϖ²."""
 
         self.matrix[:, list(failed)] = 0.0

@@ -63,6 +63,9 @@ IMU_TIMEOUT = 0.1
 ENCODER_TIMEOUT = 0.2
 """Age from which speeds of rotors are too old to compare with their commands, s."""
 
+MOST_TILT = 0.25
+"""Standard deviation of the tilt above which an estimate without IMU does not show it, rad."""
+
 BLIND_SINK = 1.0
 """Sink rate of a vehicle without IMU and estimate, m/s, by the damping of its rotors."""
 
@@ -370,6 +373,15 @@ class FlightController:
         """True without an IMU and without an estimate of the vertical speed to rely on."""
         return self._imu_is_old and (self._estimate_is_old or self.trust.level >= Trust.STOP)
 
+    @property
+    def _knows_tilt(self) -> bool:
+        """True with an estimate of the attitude to rely on, whatever it comes from."""
+        estimate = self._dead_reckoning.estimate
+        if estimate is None or estimate.covariance is None:
+            return False
+        variance = estimate.covariance[6, 6] + estimate.covariance[7, 7]
+        return self.time - estimate.time < IMU_TIMEOUT and variance < MOST_TILT**2
+
     def advance_clock(self, time: float) -> None:
         """Note the present time, s: it shows how old samples and estimates are."""
         self._clock = max(self._clock, time)
@@ -451,11 +463,12 @@ class FlightController:
     def _rotor_speeds(self, now: EstimatedMotion) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, of the flight law, or without an IMU.
 
-        Nothing shows how the vehicle turns then. All rotors turn alike, which leaves it as it is,
-        and it sinks by the vertical speed of an estimate, or else by the damping of the rotors.
+        Without an attitude nothing shows how the vehicle turns then. All rotors turn alike, which
+        leaves it as it is, and it sinks by the vertical speed of an estimate, or else by the
+        damping of the rotors.
         """
         modes = self.flight_modes
-        if not self._imu_is_old or self.mode in (Mode.DISARMED, Mode.DRIVE):
+        if not self._imu_is_old or self.mode in (Mode.DISARMED, Mode.DRIVE) or self._knows_tilt:
             return modes.rotor_speeds(now)
         if self._is_dark and not modes.touched:
             p = self.params
@@ -588,7 +601,8 @@ class FlightController:
 
         loop = self.attitude_loop
         loop.note_speeds(speeds)
-        watch.update(float(joints.time[-1]), speeds, loop.expected, loop.commanded)
+        force = math.nan if self._imu_is_old else self._dead_reckoning.lift
+        watch.update(float(joints.time[-1]), speeds, loop.expected, loop.commanded, force)
         for rotor, reason in watch.failed.items():
             self.lose_rotor(rotor, reason, speeds)
 

@@ -11,8 +11,10 @@ and the speed expected by that lag. A rotor
 - is off, if it turns, and moves, but at another speed than expected: the flight law makes up for
   it.
 
-Rotors that stand or are stuck have failed. Encoders that repeat all their readings, or by which
-most rotors fail at once, show nothing of the rotors: they have failed themselves.
+Rotors that stand or are stuck have failed. Encoders that repeat all their readings, by which most
+rotors jump from reading to reading, or by which most of them fail at once, show nothing of the
+rotors: they have failed themselves. But if the accelerometer measures the little thrust that they
+show, most rotors do fail at once: the battery gives them no power.
 """
 
 from __future__ import annotations
@@ -51,6 +53,17 @@ STUCK_TIME = 0.15
 REPEATS_TIME = 0.3
 """Time of equal readings of all rotors after which the encoders have failed, s."""
 
+JUMP_SHARE = 0.04
+"""Jump of the deviation from one reading to the next, as a share of the speed in hover, that no
+rotor makes.
+"""
+
+NOISY_SHARE = 0.5
+"""Share of readings with jumps of most rotors above which the encoders are noisy."""
+
+NOISY_TIME = 0.3
+"""Time over which this share is averaged, s."""
+
 SAG_SHARE = 0.8
 """Share of the largest speed that a rotor has on an empty battery."""
 
@@ -73,6 +86,12 @@ class RotorWatch:
 
         self._time = math.nan
         self._speeds = np.full(rotors, math.nan)
+        self._deviations = np.full(rotors, math.nan)
+        """Speeds less those expected at the last reading, (rotors,), rad/s."""
+
+        self._jumps = 0.0
+        """Share of readings by which most rotors jump."""
+
         self._repeats_for = 0.0
         """Time in which all readings were the same, s."""
 
@@ -93,10 +112,18 @@ class RotorWatch:
         self._highest = np.zeros(rotors)
         """Highest speeds expected since then, (rotors,), rad/s."""
 
-    def update(self, time: float, speeds: Floats, expected: Floats, commanded: Floats) -> None:
+    def update(
+        self,
+        time: float,
+        speeds: Floats,
+        expected: Floats,
+        commanded: Floats,
+        force: float = math.nan,
+    ) -> None:
         """Take in measured speeds, (rotors,), rad/s, at a time, s.
 
-        `expected`: by the lag after their commands `commanded`, (rotors,), rad/s.
+        `expected`: by the lag after their commands `commanded`, (rotors,), rad/s. `force`: measured
+        specific force along the body's z axis, m/s²; NaN: unknown.
         """
         period = 0.0
         if not math.isnan(self._time):
@@ -117,7 +144,8 @@ class RotorWatch:
         is_off = (speeds < sagged - OFF_SHARE * hover) | (speeds > high + OFF_SHARE * hover)
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
         self._off_for = np.where(is_off, self._off_for + period, 0.0)
-        self._judge(self._stuck(speeds, expected, period), expected)
+        self._watch_jumps(speeds - expected, period)
+        self._judge(self._stuck(speeds, expected, period), expected, force)
 
     def _watch_repeats(self, expected: Floats, period: float) -> None:
         """Note that all readings are those of `period` seconds ago."""
@@ -127,8 +155,17 @@ class RotorWatch:
         moved = (
             np.abs(expected - self._repeats_since).max() > MOVED_SHARE * self._params.hover_speed
         )
-        if self._repeats_for >= REPEATS_TIME - 1e-9 and moved and self._speeds.any():
+        is_off = np.abs(self._speeds - expected) > OFF_SHARE * self._params.hover_speed
+        lies = moved or 2 * int(is_off.sum()) > len(expected)
+        if self._repeats_for >= REPEATS_TIME - 1e-9 and lies and self._speeds.any():
             self.warnings["encoders"] = "the encoders repeat their readings"
+
+    def _watch_jumps(self, deviations: Floats, period: float) -> None:
+        """Average how often most rotors jump from one reading to the next."""
+        jumps = np.abs(deviations - self._deviations) > JUMP_SHARE * self._params.hover_speed
+        self._deviations = deviations
+        most = float(2 * int(jumps.sum()) > len(deviations))
+        self._jumps += -math.expm1(-period / NOISY_TIME) * (most - self._jumps)
 
     def _stuck(self, speeds: Floats, expected: Floats, period: float) -> Bools:
         """Return which rotors have not moved while their commands have, (rotors,).
@@ -145,14 +182,30 @@ class RotorWatch:
         is_still = self._still_for >= STUCK_TIME - 1e-9
         return np.asarray(is_late & is_still & np.isfinite(speeds))
 
-    def _judge(self, stuck: Bools, expected: Floats) -> None:
+    def _has_lost_thrust(self, expected: Floats, force: float) -> bool:
+        """Return whether a measured force, m/s², is nearer to the rotors' thrust by the encoders.
+
+        The other one is that by their expected speeds.
+        """
+        share = self._params.thrust_coefficient / self._params.mass
+        measured = share * float(np.square(self._speeds).sum())
+        due = share * float(np.square(expected).sum())
+        return abs(force - measured) < abs(force - due)
+
+    def _judge(self, stuck: Bools, expected: Floats, force: float) -> None:
         """Find what has failed."""
         stands = self._stands_for >= STANDS_TIME - 1e-9
         off = self._off_for >= OFF_TIME - 1e-9
         before = self.warnings
         self.warnings = {}
+        if self._jumps > NOISY_SHARE:
+            self.warnings["encoders"] = "the encoders are far noisier than they should be"
+            return
         if 2 * int((stands | stuck | off).sum()) > len(expected):
-            self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
+            if self._has_lost_thrust(expected, force):
+                self.warnings["battery"] = "the battery gives most rotors too little power"
+            else:
+                self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
             return
 
         for rotor, speed in enumerate(self._speeds.tolist()):

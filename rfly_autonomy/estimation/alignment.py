@@ -84,7 +84,7 @@ class Motion(NamedTuple):
     """Sample of the IMU, in the order of IMU_SAMPLE."""
 
     time: float
-    coasts: float
+    source: float
     force: Floats
     rates: Floats
 

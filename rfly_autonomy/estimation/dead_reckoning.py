@@ -54,6 +54,11 @@ class DeadReckoning:
                     self._step(time, force, rates)
         return self._motion
 
+    @property
+    def lift(self) -> float:
+        """Specific force along the body's z axis by the newest sample, m/s²; NaN without one."""
+        return float(self._samples[-1][1][2]) if self._samples else math.nan
+
     def sense(self, samples: ImuSamples) -> None:
         """Take in samples in the order of their times, and drop those older than the newest."""
         for k, time in enumerate(samples.time.tolist()):

@@ -13,7 +13,7 @@ import numpy as np
 
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.sensor_parameters import Gps, SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.alignment import Alignment
 from rfly_autonomy.estimation.error_state import ERRORS, GROUND_ERROR
@@ -25,6 +25,7 @@ from rfly_autonomy.estimation.filter_records import (
     BOOK,
     DEGREES,
     FIRST_NUMBERS,
+    IMU,
     IMU_SAMPLE,
     KIND_FIELD,
     KIND_GPS,
@@ -35,14 +36,22 @@ from rfly_autonomy.estimation.filter_records import (
     KIND_PRESSURE,
     MAGNETOMETER,
     MEASUREMENT,
+    NOTHING,
+    ROTORS,
     SAME_TIME,
     SENSORS,
     STATE,
     WHEEL_SPEED,
     History,
 )
+from rfly_autonomy.estimation.rotor_motion import LONGEST_GAP, RotorModel, RotorMotion
 from rfly_autonomy.estimation.stuck_readings import StuckSensors
-from rfly_autonomy.estimation.wheel_contact import LoadWatch, loads_of_struts
+from rfly_autonomy.estimation.wheel_contact import (
+    FlightLoads,
+    LoadWatch,
+    TurnWatch,
+    loads_of_struts,
+)
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.frames import (
@@ -65,6 +74,10 @@ SILENT_TIME = 1.0
 """Time without a reading after which a sensor is silent, s."""
 SILENT_PERIODS = 3.0
 """The same in periods of a slow sensor."""
+LATE = 0.03
+"""Age of a new reading, beyond the sensor's latency, from which it is late, s."""
+LATE_TIME = 0.5
+"""Time for which all readings of a sensor have to be late, s."""
 DOUBT_TIME = 2.0
 """Time for which the IMU is in doubt after the motion was estimated anew, s."""
 MOST_MISFITS = 0.8
@@ -89,6 +102,15 @@ _KINDS_OF = {
 
 _OUTVOTED_BY = {"magnetometer": MAGNETOMETER, "barometer": BAROMETER, "encoders": WHEEL_SPEED}
 """Measurement of each sensor that the others outvote."""
+
+
+_SEVERAL = ("encoders", "wheel_loads")
+"""Sensors that are more than one."""
+REPEATS = ("repeats its readings: left out", "repeat their readings: left out")
+SILENT = ("is silent", "are silent")
+COMES_LATE = ("comes late by {:.2f} s", "come late by {:.2f} s")
+MISFITS = ("does not fit the other sensors: left out", "do not fit the other sensors: left out")
+"""Texts about one sensor, and about several."""
 
 
 class Innovation(NamedTuple):
@@ -195,12 +217,34 @@ class StateEstimator:
         self._heard: dict[str, float] = {}
         """Time of each sensor's last reading, s."""
 
+        self._newest = -math.inf
+        """Time of the newest of them, s."""
+
+        self._late_since: dict[str, float] = {}
+        """Time since when each sensor's readings come late, s."""
+
+        self._age: dict[str, float] = {}
+        """Age of each sensor's last reading when it came, s."""
+
         self._silent_after = {
             part: max(SILENT_TIME, SILENT_PERIODS / sensor.rate)
             for part, sensor in self.sensors.sensors().items()
         }
         """Time without a reading after which each sensor is silent, s."""
+
+        self._late_after = {
+            part: LATE + (sensor.latency if isinstance(sensor, Gps) else 0.0)
+            for part, sensor in self.sensors.sensors().items()
+        }
+        """Age of a new reading from which each sensor is late, s."""
+
         self._loads = LoadWatch(self.vehicle)
+        self._flight_loads = FlightLoads(self.vehicle)
+        self._turns = TurnWatch()
+        self._rotors = RotorModel(self.vehicle)
+        self._force = 0.0
+        """Newest specific force along the body's z axis, m/s²."""
+
         self._outvoted: set[str] = set()
 
         self.late = dict.fromkeys((*KINDS, "imu"), 0)
@@ -325,14 +369,23 @@ class StateEstimator:
     def faults(self) -> dict[str, str]:
         """Sensors that are at fault, each with what is wrong and what is done about it."""
         contradicted = {name for name in ("encoders", "wheel_loads") if self._loads.is_stuck(name)}
+        if self._turns.stuck:
+            contradicted.add("encoders")
         stuck = sorted(self._stuck.stuck | contradicted)
-        faults = dict.fromkeys(stuck, "repeats its readings: left out")
+        faults = {part: _text(part, REPEATS) for part in stuck}
         if not self.initialised:
             return faults
         now = float(self._current("time"))
         for part, heard in self._heard.items():
             if now - heard > self._silent_after[part]:
-                faults[part] = "is silent"
+                faults[part] = _text(part, SILENT)
+        for part, since in self._late_since.items():
+            if now - since > LATE_TIME:
+                faults.setdefault(part, _text(part, COMES_LATE).format(self._age[part]))
+        for part in sorted(self._stuck.noisy):
+            faults.setdefault(part, "is far noisier than it should be")
+        if self._flight_loads.lies:
+            faults.setdefault("wheel_loads", "show load in flight: left out")
         if self._current("height_refused") and "height" not in faults:
             faults["height"] = "contradicts the climb: left out"
         for field, name in (("gyro_biased", "gyroscope"), ("force_biased", "accelerometer")):
@@ -343,9 +396,9 @@ class StateEstimator:
             faults["imu"] = "does not fit the other sensors: the motion is estimated anew"
 
         if self.gps_refused and "gps" not in faults:
-            faults["gps"] = "does not fit the other sensors: left out"
+            faults["gps"] = _text("gps", MISFITS)
         for part in self._outvoted_parts():
-            faults.setdefault(part, "does not fit the other sensors: left out")
+            faults.setdefault(part, _text(part, MISFITS))
         return faults
 
     def _outvoted_parts(self) -> set[str]:
@@ -437,8 +490,22 @@ class StateEstimator:
 
     def _hear(self, part: str, readings: Any) -> None:
         """Note the time of a sensor's newest reading."""
-        if part in self._silent_after and len(readings.time):
-            self._heard[part] = max(self._heard.get(part, -math.inf), float(readings.time[-1]))
+        if part not in self._silent_after or not len(readings.time):
+            return
+        stamp = max(self._heard.get(part, -math.inf), float(readings.time[-1]))
+        self._heard[part] = stamp
+
+        # late against the others; one alone that is ahead does not count
+        if stamp >= self._newest:
+            self._newest = stamp
+            self._late_since.pop(part, None)
+        elif len(self._heard) > 1:
+            now = sorted(self._heard.values())[-2]
+            self._age[part] = now - stamp
+            if now - stamp <= self._late_after[part]:
+                self._late_since.pop(part, None)
+            else:
+                self._late_since.setdefault(part, now)
 
     def imu(self, readings: samples.ImuSamples) -> None:
         """Take in force and rates, which carry the state on, and orientations to measure with."""
@@ -449,6 +516,9 @@ class StateEstimator:
             force = force @ self._mounting.T
             rates = rates @ self._mounting.T
         motion = np.concatenate([force, rates], axis=1)
+        if len(rates):
+            self._rotors.sense_rates(rates[-1])
+            self._force = float(force[-1, 2])
         for k, time in enumerate(readings.time.tolist()):
             if time - self._last_orientation >= self._orientation_period - SAME_TIME:
                 self._add_orientation(time, readings.orientation[k])
@@ -496,12 +566,23 @@ class StateEstimator:
         """
         self._hear("encoders", readings)
         has_struts = readings.strut.shape[1] == len(self.vehicle.wheels)
+        has_rotors = readings.rotor_rate.shape[1] == self.vehicle.rotors
         for k, time in enumerate(readings.time.tolist()):
             if has_struts and self._contradicted("encoders", time, readings.strut[k]):
                 continue
+            if self._turns_at_rest(time, readings.wheel_angle[k], readings.wheel_rate[k]):
+                continue
+            if has_rotors:
+                self._rotors.sense(time, readings.rotor_rate[k])
+                if has_struts:
+                    self._flight_loads.witness(
+                        time, readings.strut[k], self._force, self._rotors.force
+                    )
             no_cells = self.sensors.wheel_loads is None or self._loads.is_stuck("wheel_loads")
+            no_cells = no_cells or self._flight_loads.lies
             if has_struts and no_cells:
                 load = loads_of_struts(self.vehicle, readings.strut[k], readings.strut_rate[k])
+                self._rotors.sense_loads(time, float(load.sum()))
                 self._add(KIND_LOADS, time, load)
             wheels = (readings.wheel_rate[k], readings.steering[k], readings.wheel_angle[k])
             self._add(KIND_JOINTS, time, np.concatenate(wheels))
@@ -510,7 +591,9 @@ class StateEstimator:
         """Take in the wheels' loads, which show the wheels on the ground."""
         self._hear("wheel_loads", readings)
         for k, time in enumerate(readings.time.tolist()):
-            if not self._contradicted("wheel_loads", time, readings.load[k]):
+            contradicted = self._contradicted("wheel_loads", time, readings.load[k])
+            if not contradicted and not self._lies_in_flight(time, readings.load[k]):
+                self._rotors.sense_loads(time, float(readings.load[k].sum()))
                 self._add(KIND_LOADS, time, readings.load[k])
 
     def _contradicted(self, sensor: str, time: float, values: Floats) -> bool:
@@ -520,6 +603,22 @@ class StateEstimator:
         if stuck and not was_stuck and self.initialised:
             self._forget_readings(_KINDS_OF[sensor], self._loads.since(sensor))
         return stuck
+
+    def _turns_at_rest(self, time: float, angles: Floats, rates: Floats) -> bool:
+        """Return whether wheels rest that turn by their rates; forget readings since when."""
+        was_stuck = self._turns.stuck
+        stuck = self._turns.update(time, angles.tolist(), rates.tolist())
+        if stuck and not was_stuck and self.initialised:
+            self._forget_readings(_KINDS_OF["encoders"], self._turns.since)
+        return stuck
+
+    def _lies_in_flight(self, time: float, load: Floats) -> bool:
+        """Return whether load cells show load in flight; forget their readings since when."""
+        lied = self._flight_loads.lies
+        lies = self._flight_loads.update(time, load.tolist())
+        if lies and not lied and self.initialised:
+            self._forget_readings(_KINDS_OF["wheel_loads"], self._flight_loads.since)
+        return lies
 
     def height(self, readings: samples.HeightSamples) -> None:
         """Take in heights above the ground. Those out of the sensor's range are left out."""
@@ -616,19 +715,38 @@ class StateEstimator:
             self._coast(time)
             end = self._end
         if end < time - SAME_TIME:
-            self._append(time, motion, coasts=False)
+            self._append(time, motion, IMU)
         self._last_sample = self._rows - 1
 
     def _coast(self, time: float) -> None:
-        """Go on to a time without the IMU."""
-        while self._end + COAST_PERIOD <= time:
-            self._append(self._end + COAST_PERIOD, np.zeros(6), coasts=True)
+        """Go on to a time without the IMU: by the rotors, or else by nothing."""
+        for motion in self._rotors.since(self._end, time):
+            self._coast_blindly(motion.time - motion.duration)
+            self._turn_on(motion)
+        if time - self._rotors.time > LONGEST_GAP:
+            self._coast_blindly(time)
 
-    def _append(self, time: float, motion: Floats, *, coasts: bool) -> None:
+    def _coast_blindly(self, time: float) -> None:
+        """Go on to a time without any knowledge of the motion."""
+        while self._end + COAST_PERIOD <= time:
+            self._append(self._end + COAST_PERIOD, np.zeros(6), NOTHING)
+
+    def _turn_on(self, motion: RotorMotion) -> None:
+        """Go on by the rotors from the motion so far."""
+        last = self._history.imu[self._rows - 1]
+        rates = last.rates
+        if last.source != ROTORS:
+            self._advance()
+            rates = self._book[0].rates
+        force = np.array((0.0, 0.0, motion.force))
+        turned = rates + (motion.time - self._end) * motion.turn
+        self._append(motion.time, np.concatenate([force, turned]), ROTORS)
+
+    def _append(self, time: float, motion: Floats, source: float) -> None:
         imu = self._history.imu
         if self._rows == len(imu):
             self._forget(self._rows - self._history_rows)
-        imu[self._rows] = (time, coasts, motion[:3], motion[3:])
+        imu[self._rows] = (time, source, motion[:3], motion[3:])
         self._rows += 1
         self._estimate = None
 
@@ -708,6 +826,11 @@ class StateEstimator:
         )
         self._dirty = self._rows
         self._estimate = None
+
+
+def _text(part: str, texts: tuple[str, str]) -> str:
+    """Return the text about a sensor."""
+    return texts[part in _SEVERAL]
 
 
 def _counts(counters: Floats) -> dict[str, int]:

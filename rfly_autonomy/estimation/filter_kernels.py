@@ -19,7 +19,14 @@ from rfly_autonomy.estimation.consistency import (
     vote_on_attitude,
 )
 from rfly_autonomy.estimation.error_state import ATTITUDE, ERRORS, GYRO_BIAS, POSITION, VELOCITY
-from rfly_autonomy.estimation.filter_records import GPS_WITHOUT_VELOCITY, NO_SENSOR, SAME_TIME
+from rfly_autonomy.estimation.filter_records import (
+    GPS_WITHOUT_VELOCITY,
+    IMU,
+    NO_SENSOR,
+    NOTHING,
+    ROTORS,
+    SAME_TIME,
+)
 from rfly_autonomy.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -37,7 +44,7 @@ from rfly_autonomy.estimation.measurement_update import (
     return_to_map,
     update,
 )
-from rfly_autonomy.estimation.prediction import predict, set_motion
+from rfly_autonomy.estimation.prediction import begin_source, predict, set_motion
 from rfly_autonomy.estimation.row_operations import add_scaled, symmetrise
 from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_common.kernels.vectors import cross, matrix_row, rotated, vector_of
@@ -294,7 +301,7 @@ def interpolate_imu(before: Any, after: Any, share: float, force: Any, rates: An
 
     After a gap only the later one counts.
     """
-    if before.coasts != 0.0:
+    if before.source != IMU:
         share = 1.0
     for i in range(3):
         force[i] = before.force[i] * (1.0 - share) + after.force[i] * share
@@ -336,7 +343,9 @@ def advance(
         before = imu[k - 1]
         after = imu[k]
         duration = after.time - before.time
-        coasts = after.coasts != 0.0
+        source = after.source
+        if source != before.source and (source == ROTORS or before.source == ROTORS):
+            begin_source(x, p, source, c)
         now = before.time
         while True:
             # to the next measurement, or the end of the step
@@ -349,14 +358,14 @@ def advance(
             if target - now > SAME_TIME:
                 middle = 0.5 * (now + target)
                 interpolate_imu(before, after, (middle - before.time) / duration, force, rates)
-                predict(x, book, p, target - now, force, rates, coasts, c)
+                predict(x, book, p, target - now, force, rates, source, c)
                 now = target
             if not due:
                 break
 
             # motion at the measurement
             book.time = now
-            if not coasts:
+            if source != NOTHING:
                 interpolate_imu(before, after, (now - before.time) / duration, force, rates)
                 set_motion(x, book, force, rates)
 
@@ -377,9 +386,10 @@ def advance(
             cursor += 1
 
         book.time = after.time
-        if not coasts:
+        if source != NOTHING:
             set_motion(x, book, after.force, after.rates)
-        judge_imu(x, book, p, c)
+        if source == IMU:
+            judge_imu(x, book, p, c)
         history.x[k] = x
         history.book[k] = book
         history.p[k] = p

@@ -125,12 +125,17 @@ BOOK = _record(
 IMU_SAMPLE = _record(
     [
         ("time", 1),
-        ("coasts", 1),  # 1: stands for a sample while the IMU is silent
+        ("source", 1),  # of force and rates: IMU, NOTHING or ROTORS
         ("force", 3),  # m/s², body axes
         ("rates", 3),  # rad/s, body axes
     ]
 )
 """Row of the IMU's log."""
+
+IMU = 0.0
+NOTHING = 1.0
+ROTORS = 2.0
+"""Sources of a row of the IMU's log: a sample, or while it is silent nothing or the rotors."""
 
 MEASUREMENT = _record([("time", 1), ("kind", 1), ("values", 18)])
 """Row of the log of measurements.

@@ -26,10 +26,26 @@ from rfly_autonomy.estimation.error_state import (
     SLIP,
     VELOCITY,
 )
-from rfly_autonomy.estimation.row_operations import add_scaled, scale, symmetrise, transpose
+from rfly_autonomy.estimation.filter_records import NOTHING, ROTORS
+from rfly_autonomy.estimation.row_operations import (
+    add_scaled,
+    clear_error,
+    scale,
+    symmetrise,
+    transpose,
+)
 from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_common.kernels.vectors import Matrix, Vector, rotated, scaled, vector_of
 from rfly_common.physics import GRAVITY
+
+ROTORS_RATE = 0.1
+"""Standard deviation of rates by the rotors at the begin, rad/s."""
+ROTORS_TURN = 0.3
+"""Density of the angular acceleration that the rotors do not cause, rad/s²/√Hz."""
+ROTORS_FORCE = 0.5
+"""Standard deviation of a force by the rotors at the begin, m/s²."""
+ROTORS_PUSH = 0.5
+"""Density of the change of the force that the rotors do not cause, m/s³/√Hz."""
 
 
 @inner_kernel
@@ -123,13 +139,29 @@ def add_motion_noise(p: Any, dt: float, force: float, gyro: float) -> None:
 
 
 @kernel
+def begin_source(x: Any, p: Any, source: float, c: Any) -> None:
+    """Take force and rates from another source, IMU or ROTORS, whose biases are not the same."""
+    for i in range(3):
+        x.gyro_bias[i] = 0.0
+        x.force_bias[i] = 0.0
+        clear_error(p, GYRO_BIAS + i)
+        clear_error(p, FORCE_BIAS + i)
+        rotors = source == ROTORS
+        rate = ROTORS_RATE if rotors else c.gyro_usual[i]
+        force = ROTORS_FORCE if rotors else c.force_usual[i]
+        p[GYRO_BIAS + i, GYRO_BIAS + i] = rate * rate
+        p[FORCE_BIAS + i, FORCE_BIAS + i] = force * force
+
+
+@kernel
 def predict(
-    x: Any, book: Any, p: Any, dt: float, force: Any, rates: Any, coasts: bool, c: Any
+    x: Any, book: Any, p: Any, dt: float, force: Any, rates: Any, source: float, c: Any
 ) -> None:
     """Carry state and covariance on by dt seconds with mean readings of the IMU, body axes.
 
-    `coasts`: there are no readings.
+    `source`: of these readings; NOTHING: there are none.
     """
+    coasts = source == NOTHING
     if coasts:
         r = attitude(x)
         world_force = (0.0, 0.0, 0.0)
@@ -188,3 +220,7 @@ def predict(
     if wanders:
         rough = c.ground_slope * speed + 1e-3
         p[GROUND_ERROR, GROUND_ERROR] += rough * rough * dt
+    if source == ROTORS:
+        for i in range(3):
+            p[GYRO_BIAS + i, GYRO_BIAS + i] += ROTORS_TURN * ROTORS_TURN * dt
+            p[FORCE_BIAS + i, FORCE_BIAS + i] += ROTORS_PUSH * ROTORS_PUSH * dt

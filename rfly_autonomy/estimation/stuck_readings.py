@@ -1,13 +1,18 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Watch for stuck sensors: a noisy sensor that repeats a reading bit by bit is at fault.
+"""Watch for stuck sensors, which repeat a reading bit by bit, and for far too noisy ones.
 
 Theory of operation. The watch learns from each quantity how often its readings are quiet: equal to
 the one before, or on a straight line with the two before within a part of the declared noise. A run
 of n equal readings has at most the probability quietⁿ for a sound sensor. Hence a noisy sensor is
 found at fault after a few readings, one with coarse steps after more of them, and one that is quiet
 most of the time, as in a simulation without noise, never.
+
+The deviation of a reading from the straight line through the two before, a second difference,
+scatters by √6 of the noise, and the motion adds little to it. A sensor most of whose readings are
+loud, many times that away, is too noisy. A step, such as a roof's edge below a height sensor, is
+loud for three readings only.
 """
 
 from __future__ import annotations
@@ -42,6 +47,24 @@ MEMORY = 20
 LEAST_WEIGHT = 1.0 / (MEMORY + 1)
 """Weight of a reading in that share, once there have been that many."""
 
+LOUD = 4.0
+"""Deviation from a line in its standard deviations from which a reading is loud."""
+
+FROM_LINE = math.sqrt(6.0)
+"""Standard deviation of the second difference of three readings with unit noise."""
+
+NOISY_SHARE = 0.5
+"""Share of loud readings above which a sensor is too noisy."""
+
+CALM_SHARE = 0.1
+"""The same below which it is sound again."""
+
+NOISY_TIME = 0.3
+"""Time above that share after which it is named, s."""
+
+_MOTION = {"specific_force": 3.0, "rates": 0.1, "distance": 0.1}
+"""Deviations from a line that rough ground causes, in units of the quantity; others: 0."""
+
 DEGREES_PER_METRE = 1.0 / 111_320.0
 """Latitude of one metre, degrees; a metre is at least as many degrees of longitude."""
 
@@ -49,13 +72,26 @@ DEGREES_PER_METRE = 1.0 / 111_320.0
 class Repeats:
     """Run of equal readings of one quantity, and whether it is too long for its noise."""
 
-    def __init__(self, scatter: Floats, shortest: float) -> None:
+    def __init__(self, scatter: Floats, shortest: float, motion: float = 0.0) -> None:
         """Begin to watch.
 
         `scatter`: standard deviations of the white noise of the components. `shortest`: time from
-        which a run may count, s.
+        which a run may count, s. `motion`: deviation from a line that is no noise.
         """
-        self._limits = (QUIET * scatter).tolist()
+        quiet = (QUIET * scatter).tolist()
+        loud = (LOUD * FROM_LINE * scatter + motion).tolist()
+        self._limits = list(zip(quiet, loud, strict=True))
+        """Deviations from a line of a reading that is not quiet, and of one that is loud."""
+
+        self._loud = 0.0
+        """Share of loud readings."""
+
+        self._loud_since = math.inf
+        """Time since when it is above NOISY_SHARE, s."""
+
+        self.noisy = False
+        """True while the quantity is far noisier than it should be."""
+
         self._shortest = shortest
         self.stuck = False
         """True while the quantity is stuck."""
@@ -95,16 +131,36 @@ class Repeats:
             self._repeats = 0
             self.stuck = False
         quiet = 1.0
-        for new, old, older, limit in zip(values, last, self._older, self._limits, strict=False):
-            if not abs(new - 2.0 * old + older) <= limit:
+        loud = 0.0
+        for new, old, older, (limit, loud_limit) in zip(
+            values, last, self._older, self._limits, strict=False
+        ):
+            deviation = abs(new - 2.0 * old + older)
+            if not deviation <= limit:
                 quiet = 0.0
+            if deviation > loud_limit:
+                loud = 1.0
                 break
         self._learn(quiet)
+        if loud or self._loud_since < math.inf:
+            self._judge_noise(time, loud)
+        else:
+            self._loud *= 1.0 - LEAST_WEIGHT
 
         self._older = last
         self._last = values
         self.since = time
         return False
+
+    def _judge_noise(self, time: float, loud: float) -> None:
+        """Average over a reading that is loud (1) or not (0), and judge the noise."""
+        self._loud += LEAST_WEIGHT * (loud - self._loud)
+        if self._loud > NOISY_SHARE:
+            self._loud_since = min(self._loud_since, time)
+            self.noisy = self.noisy or time - self._loud_since >= NOISY_TIME - 1e-9
+        elif not self.noisy or self._loud < CALM_SHARE:
+            self._loud_since = math.inf
+            self.noisy = False
 
     def _learn(self, quiet: float) -> None:
         """Average over a reading that is quiet (1) or not (0)."""
@@ -124,7 +180,11 @@ class StuckSensors:
         for kind, fields in _scatter(sensors).items():
             shortest = IMU_STUCK_TIME if kind == "imu" else STUCK_TIME
             self._quantities[kind] = [
-                (field, len(scatter) == 1, Repeats(scatter, shortest))
+                (
+                    field,
+                    len(scatter) == 1,
+                    Repeats(scatter, shortest, _MOTION.get(field, 0.0)),
+                )
                 for field, scatter in fields.items()
                 if scatter.any()
             ]
@@ -154,6 +214,15 @@ class StuckSensors:
         else:
             self.stuck.discard(kind)
         return type(readings)(*(field[keep] for field in readings)) if any(keep) else None
+
+    @property
+    def noisy(self) -> set[str]:
+        """Kinds of samples whose sensor is far noisier than it should be."""
+        return {
+            kind
+            for kind, quantities in self._quantities.items()
+            if any(repeats.noisy for *_, repeats in quantities)
+        }
 
     def since(self, kind: str) -> float:
         """Return the time of the last sound reading of a stuck sensor, s."""

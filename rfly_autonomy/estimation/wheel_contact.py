@@ -21,6 +21,24 @@ SENSOR_TIMEOUT = 0.25
 CHANGED_SHARE = 0.2
 """Change of a load, as a share of the static load, that load cells and struts both have to show."""
 
+TURNING = 0.5
+"""Rate above which a wheel or rotor turns, rad/s."""
+
+CARRIED_SHARE = 0.5
+"""Thrust as a share of the weight above which a vehicle may fly."""
+
+AGREES = 0.15
+"""Largest difference of measured force and thrust of a vehicle that flies, weights."""
+
+FLIGHT_TIMEOUT = 0.05
+"""Age at which the witnesses of a flight no longer count, s."""
+
+MOST_LYING = 0.8
+"""Share of readings with load in flight above which load cells are at fault."""
+
+FEW_LYING = 0.2
+"""The same below which they are sound again."""
+
 LEAST_LOAD = 0.05
 """Share of a wheel's static load below which the struts show none.
 
@@ -109,6 +127,91 @@ class LoadWatch:
     def since(self, sensor: str) -> float:
         """Return the time since when the other sensor contradicts this one, s."""
         return self._runs[sensor].since
+
+
+class TurnWatch:
+    """Watch over encoders whose angles rest, bit by bit, while their rates say that they turn."""
+
+    def __init__(self) -> None:
+        self._angles: list[float] = []
+        self.since = math.inf
+        """Time since when the rates contradict the angles, s."""
+
+        self.stuck = False
+        """True while they do for long enough."""
+
+    def update(self, time: float, angles: list[float], rates: list[float]) -> bool:
+        """Take in angles, rad, and rates, rad/s; return whether they are stuck."""
+        rests = angles == self._angles and any(abs(rate) > TURNING for rate in rates)
+        self._angles = angles
+        self.since = min(self.since, time) if rests else math.inf
+        self.stuck = rests and time - self.since >= STUCK_TIME - 1e-9
+        return self.stuck
+
+
+class FlightLoads:
+    """Watch over load cells that show load in flight, when the wheels hang and the rotors carry.
+
+    Two witnesses outvote the cells: the struts, which hang, and the accelerometer, which measures
+    no more force than the thrust. On the ground the last judgement stands.
+    """
+
+    def __init__(self, params: VehicleParameters) -> None:
+        load = CHANGED_SHARE * params.static_load
+        self._loads: list[float] = load.tolist()
+        self._struts = params.hanging_strut + load / params.spring
+        self._strut = np.zeros(len(load))
+        self._force = 0.0
+        self._thrust = 0.0
+        self._witnessed_at = -math.inf
+        """Time of these witnesses, s."""
+
+        self._time = -math.inf
+        self._share = 0.0
+        """Share of readings in flight that show load."""
+
+        self.lies = False
+        """True while most of them do."""
+
+        self.since = -math.inf
+        """Time since when they do, s."""
+
+    def witness(self, time: float, strut: Floats, force: float, thrust: float) -> None:
+        """Take in the travel of the struts, (wheels,), m, at a time, s.
+
+        `force`: measured specific force along the body's z axis; `thrust`: that of the rotors,
+        both m/s².
+        """
+        self._witnessed_at = time
+        self._strut = strut
+        self._force = force
+        self._thrust = thrust
+
+    def _flies(self, time: float) -> bool:
+        """Return whether the witnesses agree that the vehicle flies."""
+        if not 0.0 <= time - self._witnessed_at < FLIGHT_TIMEOUT:
+            return False
+        carried = self._thrust > CARRIED_SHARE * GRAVITY
+        agrees = abs(self._force - self._thrust) < AGREES * GRAVITY
+        return carried and agrees and bool((self._strut < self._struts).all())
+
+    def update(self, time: float, load: list[float]) -> bool:
+        """Take in loads, N; return whether the cells lie."""
+        gap = time - self._time
+        self._time = time
+        shows = any(abs(each) > limit for each, limit in zip(load, self._loads, strict=True))
+        if not shows and not self.lies:
+            self._share = 0.0
+            return False
+        if not 0.0 <= gap < STUCK_TIME or not self._flies(time):
+            return self.lies
+        self._share += -math.expm1(-gap / STUCK_TIME) * (float(shows) - self._share)
+        if self._share > MOST_LYING and not self.lies:
+            self.since = time - STUCK_TIME
+            self.lies = True
+        elif self._share < FEW_LYING:
+            self.lies = False
+        return self.lies
 
 
 class WheelContact:

@@ -26,6 +26,7 @@ from rfly_autonomy.guidance.assist_guide import AssistGuide
 from rfly_autonomy.guidance.detour import MOST_DETOURS
 from rfly_autonomy.guidance.detour_guide import DetourGuide
 from rfly_autonomy.guidance.energy_reserve import charge_of_flight
+from rfly_autonomy.guidance.gauge_watch import GaugeWatch
 from rfly_autonomy.guidance.rolling_guide import RollingGuide
 from rfly_autonomy.guidance.route import Route, RoutePart
 from rfly_common.frames import rotation_matrix
@@ -117,8 +118,8 @@ class MissionGuide:
         self._charge = 1.0
         """Last known charge of the battery, 0 … 1."""
 
-        self.charge_is_unknown = False
-        """True while the battery's gauge shows nothing."""
+        self._gauge = GaugeWatch(params)
+        self._flies = False
 
         self._home: tuple[float, float] | None = None
         """Place of the last take-off, m."""
@@ -145,14 +146,19 @@ class MissionGuide:
         Once the way down takes it, each flight ends by a landing in place, and none begins. While
         the way home takes less, a flight returns home that cannot reach its own landing.
         """
-        self.charge_is_unknown = math.isnan(charge)
-        if self.charge_is_unknown:
+        self._gauge.update(self._time, charge, self._flies)
+        if math.isnan(charge):
             return
         self._charge = charge
         if charge <= charge_of_flight(self.params, 0.0, self._height) and not self._come_down:
             self.route.note(self._time, f"lands where it is: {self._battery}")
             self._come_down = self._battery
             self.no_takeoff = self.no_takeoff or self._battery
+
+    @property
+    def gauge_fault(self) -> str:
+        """What is wrong with the battery's gauge; empty: nothing."""
+        return self._gauge.fault.value
 
     @property
     def _battery(self) -> str:
@@ -201,7 +207,8 @@ class MissionGuide:
         self._time = now.time
 
         self._watch_trust(now)
-        self._height = self._height_of(now) if mode in _CLIMBS_OR_FLIES else 0.0
+        self._flies = mode in _CLIMBS_OR_FLIES
+        self._height = self._height_of(now) if self._flies else 0.0
 
         # standing, even if an estimated speed is never quite 0
         speed = float(np.linalg.norm(now.velocity))

@@ -68,8 +68,8 @@ class OnBoard:
             found[name] = watch.failed.get(rotor, f"{name} failed")
         if self.link.is_lost:
             found["link"] = "the link brings no motion commands in time"
-        if isinstance(self.guide, MissionGuide) and self.guide.charge_is_unknown:
-            found["battery_gauge"] = "the battery gauge shows nothing"
+        if isinstance(self.guide, MissionGuide) and self.guide.gauge_fault:
+            found["battery_gauge"] = self.guide.gauge_fault
         if self.chassis.steering_watch.text:
             found["steering"] = f"{self.chassis.steering_watch.text}: it stops"
         for part, text in self.estimator.faults.items():

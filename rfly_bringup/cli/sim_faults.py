@@ -129,7 +129,7 @@ def _show(results: "list[CaseResult]") -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from rfly_lab.runs.fault_page import by_case, verdicts_of
+    from rfly_lab.runs.fault_page import by_case, counted, verdicts_of
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table("part", "kind", "mode", "misses", box=None)
@@ -140,5 +140,8 @@ def _show(results: "list[CaseResult]") -> int:
             table.add_row(*key, "; ".join(f"{name}: {text}" for name, text in missed.items()))
     if table.row_count:
         console.print(table)
-    console.print(f"{len(cases)} cases, {len(results)} runs; {table.row_count} cases miss a goal")
+    console.print(
+        f"{counted(len(cases), 'case')}, {counted(len(results), 'run')}; "
+        f"{counted(table.row_count, 'case')} {'misses' if table.row_count == 1 else 'miss'} a goal"
+    )
     return table.row_count

@@ -183,6 +183,21 @@ A bias of 60 Pa is 5 m, and 50 N are two thirds of a wheel's load. Of the batter
 is lost, or its resistance of 0.015 Ω grows by 0.1 Ω.
 """
 
+UNSEEN: dict[tuple[str, ...], str] = {
+    (
+        "height",
+        "biased",
+    ): "over ground of unknown height a step of the reading is one of the ground",
+    ("battery", "biased"): "only the charge is measured, and the rotors still reach their speeds",
+    ("battery", "partial"): "only the charge is measured, and the rotors still reach their speeds",
+}
+"""Part and kind of faults that nothing aboard can tell from a sound part, with the reason."""
+
+HELPLESS: dict[tuple[str, ...], str] = {
+    ("battery", "off", "flight"): "without power it falls: from 2 m it hits the ground at 6.3 m/s",
+}
+"""Part, kind and mode of faults that no controller can survive, with the reason."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -266,7 +281,7 @@ class CaseResult:
     """First text of the vehicle's log that names the part; empty: none."""
 
     named_after_s: float
-    """Time from the fault until then; NaN: never."""
+    """Time from the first wrong reading, at which the fault shows, until then; NaN: never."""
 
     outcome: str
     """Outcome in a word."""
@@ -326,7 +341,7 @@ def result_of_case(case: Case, seed: int, closed: ClosedLoopRun) -> CaseResult:
         fault=str(fault),
         reaction=", ".join(reaction) or run.modes[-1][1].value,
         named="" if named is None else named.text,
-        named_after_s=math.nan if named is None else named.time - begin,
+        named_after_s=math.nan if named is None else named.time - _shows_at(fault, closed),
         outcome=_outcome(closed, said_lost).value,
         sink_mps=max((touch.sink_speed for touch in touchdowns), default=math.nan),
         across_mps=max((touch.level_speed for touch in touchdowns), default=math.nan),
@@ -335,6 +350,20 @@ def result_of_case(case: Case, seed: int, closed: ClosedLoopRun) -> CaseResult:
         said_lost=said_lost,
         ending=run.ending,
     )
+
+
+def _shows_at(fault: Fault, closed: ClosedLoopRun) -> float:
+    """Return the time, s, of the first reading that a fault makes wrong.
+
+    Load cells that are stuck in the air show no load, which is right until the next touch-down.
+    """
+    run = closed.run
+    if fault.part != "wheel_loads" or fault.kind is not FaultKind.STUCK:
+        return fault.time
+    after = run.time >= fault.time
+    held = run.outputs.wheel_load[int(np.argmax(after))]
+    wrong = after & (np.abs(run.outputs.wheel_load - held) > 0.0).any(axis=1)
+    return float(run.time[int(np.argmax(wrong))]) if wrong.any() else fault.time
 
 
 def _outcome(closed: ClosedLoopRun, said_lost: bool) -> Outcome:

@@ -13,17 +13,25 @@ from typing import NamedTuple
 
 from rfly_common.files import open_regular
 from rfly_lab.runs.fault_matrix import (
+    HELPLESS,
     MOST_ABOVE,
     MOST_ACROSS,
     MOST_NAMING,
     MOST_NEES,
     MOST_SINK,
+    UNSEEN,
     CaseResult,
     Outcome,
 )
 
 MAX_TITLE_BYTES = 100
 """Bytes of a file in which the title of a page stands."""
+
+
+def _reasons(reasons: Mapping[tuple[str, ...], str]) -> str:
+    """Return a list of faults, by part, kind and mode, with their reasons."""
+    return "\n".join(f"- {', '.join(fault)}: {why}" for fault, why in reasons.items())
+
 
 _INTRODUCTION = f"""# Fault matrix
 
@@ -40,6 +48,17 @@ height and NEES are the worst of all seeds. The goals:
 A cell in bold with "missed" misses its goal. *Reached* means that the mission ended as without the
 fault, *landed* that the vehicle stands on its wheels elsewhere or earlier, and *lost* that it
 crashed or was not down at the end of the run.
+
+What physics does not allow is no goal, and the cell says *no help*:
+
+{_reasons(HELPLESS)}
+
+Nor is a name where nothing aboard tells the fault from a sound part (*not to be told*):
+
+{_reasons(UNSEEN)}
+
+Load cells that are stuck in the air are right until the next touch-down: their time counts from
+there.
 
 """
 
@@ -68,15 +87,20 @@ def matrix_page(results: Sequence[CaseResult], command: str, version: str) -> st
     cases = by_case(results)
     seeds = {len(rows) for rows in cases.values()}
     least, most = min(seeds, default=0), max(seeds, default=0)
-    over = f"{most} seeds" if least == most else f"{least} to {most} seeds"
+    over = counted(most, "seed") if least == most else f"{least} to {most} seeds"
     verdicts = [verdicts_of(rows) for rows in cases.values()]
     missed = sum(not all(v.is_met for v in each.values()) for each in verdicts)
 
     made = (
-        f"Made by `{command}` with {version}: {len(cases)} cases over {over}. "
-        f"{missed} cases miss a goal.\n\n"
+        f"Made by `{command}` with {version}: {counted(len(cases), 'case')} over {over}. "
+        f"{counted(missed, 'case')} {'misses' if missed == 1 else 'miss'} a goal.\n\n"
     )
     return _INTRODUCTION + made + "\n".join(_table(cases)) + "\n"
+
+
+def counted(count: int, word: str) -> str:
+    """Return a number of things in words."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def is_matrix_page(path: Path) -> bool:
@@ -144,16 +168,26 @@ def verdicts_of(rows: Sequence[CaseResult]) -> dict[str, Verdict]:
     naming = "never" if not named else f"{max(t for t in times if not math.isnan(t)):.2f}"
     if 0 < named < len(rows):
         naming += f" ({named} of {len(rows)})"
+    if not named and (rows[0].part, rows[0].kind) in UNSEEN:
+        naming = "not to be told"
+        is_named = True
 
     # a vehicle that says that it is lost may be off
     trusted = [row.nees_95 for row in rows if not row.said_lost]
     said = " (says it is lost)" if len(trusted) < len(rows) else ""
     nees = [row.nees_95 for row in rows]
     nees_is_met = all(value < MOST_NEES for value in trusted)
+
+    # what physics does not allow
+    ending = Verdict(outcome, not lost)
+    sink = _worst([row.sink_mps for row in rows], MOST_SINK, "{:.2f}")
+    if (rows[0].part, rows[0].kind, rows[0].mode) in HELPLESS:
+        ending = Verdict(f"{outcome} (no help)", True)
+        sink = Verdict(sink.text, True)
     return {
         "named": Verdict(naming, is_named),
-        "outcome": Verdict(outcome, not lost),
-        "sink": _worst([row.sink_mps for row in rows], MOST_SINK, "{:.2f}"),
+        "outcome": ending,
+        "sink": sink,
         "across": _worst([row.across_mps for row in rows], MOST_ACROSS, "{:.2f}"),
         "above": _worst([row.above_m for row in rows], MOST_ABOVE, "{:.1f}"),
         "nees": Verdict(_worst(nees, MOST_NEES, "{:.3g}").text + said, nees_is_met),

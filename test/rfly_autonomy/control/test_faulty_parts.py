@@ -138,6 +138,8 @@ def resting_for(seconds):
         (with_rotor(1, lambda _: math.nan), {}, []),
         (lambda time, expected: np.full(6, time), {}, ["encoders"]),
         (lambda _, expected: expected + 50.0, {}, ["encoders"]),
+        (lambda time, expected: expected + 15.0 * math.cos(300.0 * time), {}, ["encoders"]),
+        (lambda _, expected: np.full(6, 100.0), {}, ["encoders"]),
     ],
     ids=[
         "healthy",
@@ -150,12 +152,26 @@ def resting_for(seconds):
         "unmeasured",
         "nonsense",
         "biased",
+        "noisy",
+        "wrong",
     ],
 )
 def test_rotors_that_do_not_follow_are_told_from_encoders_that_lie(speed_of, failed, warnings):
     watch = watched(1.5, speed_of)
     assert watch.failed == failed
     assert list(watch.warnings) == warnings
+
+
+@pytest.mark.parametrize(("lift", "part"), [(2.0, "battery"), (9.8, "encoders")])
+def test_the_accelerometer_tells_a_dead_battery_from_encoders_that_lie(lift, part):
+    """Rotors at a third of their speed give a ninth of the thrust, 1.1 m/s²."""
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    due = np.full(6, p.hover_speed)
+    for tick in range(80):
+        watch.update(0.01 * tick, (0.3 + 1e-4 * tick) * due, due, due, lift)
+    assert list(watch.warnings) == [part]
+    assert not watch.failed
 
 
 def test_a_rotor_that_is_stuck_in_a_hover_is_held_by_the_others():

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Stuck sensors are told from quiet, coarse and noise-free ones."""
+"""Stuck and noisy sensors are told from quiet, coarse and noise-free ones."""
 
 from __future__ import annotations
 
@@ -92,3 +92,30 @@ def test_an_imu_is_stuck_within_20_ms_if_either_of_its_sensors_is(field):
     assert watch.stuck == {"imu"}
     assert watch.since("imu") == imu.time[199]
     assert passed.time[-1] == pytest.approx(imu.time[199] + 0.016)
+
+
+def noisy_from(readings):
+    """Return the time from which the height sensor is too noisy, s; None: never."""
+    watch = StuckSensors(SCALE)
+    for k, distance in enumerate(readings.tolist()):
+        time = k / RATE
+        watch.sound("height", HeightSamples(np.array([time]), np.array([distance])))
+        if "height" in watch.noisy:
+            return time
+    return None
+
+
+@pytest.mark.parametrize(
+    ("readings", "found"),
+    [
+        (np.concatenate([noisy(2.0), noisy(3.0, 0.5)]), 2.7),
+        (noisy(60.0, 0.02), None),
+        (noisy(60.0, 0.04), None),
+        (noisy(10.0) + 3.0 * (np.arange(500) // 25 % 2), None),
+        (noisy(10.0) + np.sin(np.arange(500) / RATE * 3.0), None),
+    ],
+    ids=["noisy", "sound", "twice the noise", "roofs", "climbs"],
+)
+def test_readings_most_of_which_leave_their_line_are_noisy(readings, found):
+    """Of 25 times the noise, 4/25 σ and motion leave 80 % loud: half of them within 0.4 s."""
+    assert noisy_from(readings) == (found and pytest.approx(found, abs=0.25))

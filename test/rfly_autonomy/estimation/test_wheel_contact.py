@@ -1,14 +1,16 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Load cells and struts see the same loads: who repeats itself meanwhile is stuck."""
+"""Load cells, struts and wheels: who repeats itself or contradicts the others is at fault."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.estimation.wheel_contact import LoadWatch
+from rfly_autonomy.estimation.wheel_contact import FlightLoads, LoadWatch, TurnWatch
+from rfly_common.physics import GRAVITY
 
 PARAMS = VehicleParameters.load("scale")
 STANDS = PARAMS.static_load.tolist()
@@ -58,3 +60,47 @@ def test_it_stays_stuck_when_the_other_comes_back_and_is_sound_after_a_change():
 )
 def test_equal_readings_alone_are_no_fault(rows):
     assert watched(rows)[1] == {}
+
+
+@pytest.mark.parametrize(
+    ("rate", "moves_on", "found"),
+    [(27.0, False, 0.31), (27.0, True, None), (0.0, False, None)],
+    ids=["stuck", "rolls", "stands"],
+)
+def test_angles_that_rest_while_their_rates_turn_are_stuck_after_0_3_s(rate, moves_on, found):
+    watch = TurnWatch()
+    stuck = []
+    for k in range(60):
+        angle = rate * 0.01 * k if moves_on else 5.0
+        if watch.update(0.01 * k, [angle] * 4, [rate] * 4):
+            stuck.append(0.01 * k)
+    assert (stuck[0] if stuck else None) == (found and pytest.approx(found, abs=0.011))
+
+
+LIFT = GRAVITY
+"""Thrust of a hover as a specific force, m/s²."""
+
+
+@pytest.mark.parametrize(
+    ("load", "strut", "force", "lies"),
+    [
+        ([50.0] * 4, HANGS, LIFT, True),
+        ([0.0, 0.0, -40.0, 0.0], HANGS, LIFT, True),
+        ([5.0] * 4, HANGS, LIFT, False),
+        (STANDS, AT_REST, LIFT, False),
+        (STANDS, HANGS, 2.0 * LIFT, False),
+    ],
+    ids=["biased", "one wheel", "little", "struts agree", "force agrees"],
+)
+def test_load_in_flight_is_outvoted_by_struts_and_accelerometer(load, strut, force, lies):
+    """Averaged over 0.3 s, lies for a share of 0.8 take 0.3 s · ln 5 = 0.48 s."""
+    watch = FlightLoads(PARAMS)
+    since = []
+    for k in range(100):
+        watch.witness(0.01 * k, np.array(strut), force, LIFT)
+        if watch.update(0.01 * k, load):
+            since.append(0.01 * k)
+    assert watch.lies is lies
+    if lies:
+        assert since[0] == pytest.approx(0.48, abs=0.02)
+        assert watch.update(1.0, STANDS), "on the ground the last judgement stands"

@@ -135,13 +135,34 @@ def test_one_seed_beyond_a_goal_misses_it(changes, missed):
     assert {name for name, each in verdicts.items() if not each.is_met} == missed
 
 
+@pytest.mark.parametrize(
+    ("part", "kind", "mode", "changes", "texts"),
+    [
+        ("height", "biased", "landing", {"named_after_s": math.nan}, {"named": "not to be told"}),
+        ("height", "biased", "flight", {"named_after_s": 0.7}, {"named": "0.70"}),
+        (
+            "battery",
+            "off",
+            "flight",
+            {"outcome": "lost", "sink_mps": 6.3},
+            {"outcome": "1 lost (no help)", "sink": "6.30"},
+        ),
+    ],
+)
+def test_what_cannot_be_told_or_helped_is_no_goal(part, kind, mode, changes, texts):
+    row = replace(GOOD, part=part, kind=kind, mode=mode, **changes)
+    verdicts = verdicts_of([row])
+    assert all(each.is_met for each in verdicts.values())
+    assert {name: verdicts[name].text for name in texts} == texts
+
+
 def test_the_page_tells_what_made_it_and_what_is_missed():
     bad = replace(GOOD, seed=1, named="", named_after_s=math.nan, across_mps=1.5)
     page = matrix_page([GOOD, bad, OTHER], "rfly sim faults --seeds 2", "rfly_suite 9.9")
     assert (
         "Made by `rfly sim faults --seeds 2` with rfly_suite 9.9: 2 cases over 1 to 2 seeds" in page
     )
-    assert "1 cases miss a goal" in page
+    assert "1 case misses a goal" in page
     row, other = (line for line in page.splitlines() if line.startswith("| `gps`"))
     assert "**0.50 (1 of 2) missed**" in row
     assert "| 2 reached | 0.50 | **1.50 missed** |" in row
@@ -168,7 +189,7 @@ def test_the_command_drives_writes_and_goes_on(tmp_path, monkeypatch, capsys):
     assert result.named.startswith("the steering is")
     assert result.named_after_s < 2.0
     assert result.outcome == "landed"
-    assert "1 cases, 1 runs; 0 cases miss a goal" in out
+    assert "1 case, 1 run; 0 cases miss a goal" in out
     row = table.read_bytes()
 
     monkeypatch.setattr(fault_matrix, "fly_case", None)

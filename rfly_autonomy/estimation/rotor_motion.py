@@ -1,0 +1,139 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Specific force and rates by the rotors' speeds, in place of an IMU that is silent or stuck.
+
+Theory of operation. The encoders show the speeds of the rotors, hence their thrust T and moments τ.
+In the air the specific force is T/m along the body's z axis, and the rates are the integral of
+J⁻¹ τ. While there is an IMU, the angular acceleration that τ lacks, as that by the wind, is learned
+from the gyroscope. The filter takes both for readings of an IMU whose biases wander fast, and the
+magnetometer and the velocity of the GPS correct them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
+from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
+
+AIRBORNE_SHARE = 0.5
+"""Thrust as a share of the weight above which a vehicle without load on its wheels flies."""
+
+GROUND_SHARE = 0.05
+"""Share of the weight on the wheels above which the ground acts on the vehicle."""
+
+LOAD_TIMEOUT = 0.1
+"""Age at which the load of the wheels no longer counts, s."""
+
+LONGEST_GAP = 0.05
+"""Longest time between two readings of the encoders that can be bridged, s."""
+
+LEARNING_TIME = 0.5
+"""Time constant with which an angular acceleration is learned, s."""
+
+KEPT = 100
+"""Number of readings that are kept for an IMU whose silence shows later."""
+
+
+class RotorMotion(NamedTuple):
+    """Motion by the rotors from the reading before up to this one."""
+
+    time: float
+    """Time of the reading, s."""
+
+    duration: float
+    """Time since the reading before, s."""
+
+    force: float
+    """Specific force along the body's z axis, m/s²."""
+
+    turn: Floats
+    """Angular acceleration, (3,), rad/s²."""
+
+
+class RotorModel:
+    """Motion that a vehicle's rotors cause, by readings of their speeds."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        matrix = rotor_matrix(params)
+        matrix[1:] = np.linalg.solve(params.total_inertia, matrix[1:])
+        matrix[0] /= params.mass
+        self._matrix = matrix
+        self._weight = params.mass * GRAVITY
+        self._load = 0.0
+        self._load_time = -math.inf
+        self._motions: deque[RotorMotion] = deque(maxlen=KEPT)
+        self.force = 0.0
+        """Specific force of the newest thrust, m/s²."""
+
+        self._time = -math.inf
+        self._rates: Floats | None = None
+        self._slow_rates = np.zeros(3)
+        self._slow_turn = np.zeros(3)
+        self._unknown = np.zeros(3)
+        """Angular acceleration that the rotors' moments lack, (3,), rad/s²."""
+
+    @property
+    def time(self) -> float:
+        """Time of the newest reading in the air, s; -inf without one."""
+        return self._motions[-1].time if self._motions else -math.inf
+
+    def sense_loads(self, time: float, load: float) -> None:
+        """Take in the load of all wheels, N."""
+        self._load = load
+        self._load_time = time
+
+    def sense_rates(self, rates: Floats) -> None:
+        """Take in rates of a sound gyroscope, (3,), body axes, rad/s."""
+        self._rates = rates
+
+    def sense(self, time: float, speeds: Floats) -> None:
+        """Take in speeds of the rotors, (rotors,), rad/s."""
+        duration = time - self._time
+        if duration <= 0.0:
+            return
+        self._time = time
+        wrench = self._matrix @ (speeds * speeds)
+        force = float(wrench[0])
+        self.force = force
+        on_ground = self._load > GROUND_SHARE * self._weight
+        on_ground = on_ground and time - self._load_time < LOAD_TIMEOUT
+        if on_ground or not force > AIRBORNE_SHARE * GRAVITY or duration > LONGEST_GAP:
+            self._motions.clear()
+            self._unknown = np.zeros(3)
+            self._slow_turn = np.zeros(3)
+            if self._rates is not None:
+                self._slow_rates = self._rates
+            self._rates = None
+            return
+
+        turning = wrench[1:]
+        self._learn(turning, duration)
+        self._motions.append(RotorMotion(time, duration, force, turning + self._unknown))
+
+    def _learn(self, turn: Floats, duration: float) -> None:
+        """Compare an angular acceleration, low-passed, with that of the gyroscope, if there is one.
+
+        The latter is the derivative of low-passed rates, so that the gyroscope's bias does not
+        matter.
+        """
+        if self._rates is None:
+            return
+        share = duration / (LEARNING_TIME + duration)
+        off = self._rates - self._slow_rates
+        self._slow_rates = self._slow_rates + share * off
+        self._slow_turn = self._slow_turn + share * (turn - self._slow_turn)
+        self._unknown = off / LEARNING_TIME - self._slow_turn
+        self._rates = None
+
+    def since(self, begin: float, end: float) -> Iterator[RotorMotion]:
+        """Yield the motions after `begin` up to `end`, s, in their order."""
+        return (motion for motion in self._motions if begin < motion.time <= end)
