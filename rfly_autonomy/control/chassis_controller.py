@@ -33,6 +33,7 @@ from rfly_autonomy.control.speed_controller import (
 )
 from rfly_autonomy.control.steady_turn import steady_turn
 from rfly_autonomy.control.stuck import SteeringWatch, StuckLimits, StuckWatch
+from rfly_autonomy.control.wheel_watch import WheelWatch
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_autonomy.estimation.wheel_contact import WheelContact
@@ -287,6 +288,9 @@ class ChassisController:
         self.steering_watch = SteeringWatch(params)
         """Watch over the steering; with a fault of it the vehicle stops."""
 
+        self.wheel_watch = WheelWatch(params)
+        """Watch over motors and brakes."""
+
         self.reset()
 
     def reset(self) -> None:
@@ -294,6 +298,7 @@ class ChassisController:
         self.trust.reset()
         self.stuck.reset()
         self.steering_watch.reset()
+        self.wheel_watch.reset()
         self._speed_controller = SpeedController(self.params)
         self.traction = TractionControl(self.params)
         self._skid = SkidSteer(self.params) if self.params.steered == "none" else None
@@ -545,6 +550,15 @@ class ChassisController:
             self.traction.update(
                 self._wheel_rate, self._steering, velocity, rates, self._wheel_torque, period
             )
+            if self._mode is Mode.DRIVE and self._is_alone:
+                self.wheel_watch.update(
+                    self.traction.slip, self._wheel_torque, float(velocity[0]), period
+                )
+
+    @property
+    def _is_alone(self) -> bool:
+        """True if no rotor helps the wheels, each of which stands on the ground then."""
+        return self._setpoint is None or self._setpoint.assist is None
 
     def _speed_steering_yaw_rate(
         self, estimate: Estimate, rotation: Floats, speed: float, dt: float

@@ -72,6 +72,7 @@ class OnBoard:
             found["battery_gauge"] = self.guide.gauge_fault
         if self.chassis.steering_watch.text:
             found["steering"] = f"{self.chassis.steering_watch.text}: it stops"
+        found |= self.chassis.wheel_watch.faults
         for part, text in self.estimator.faults.items():
             found[part] = f"{part} {text}"
         if self.flight.mode is Mode.ABORT:

@@ -178,6 +178,7 @@ class ChassisControlNode(Node):
 
         trust = self._chassis.trust
         steering = self._chassis.steering_watch.text
+        wheels = "; ".join(self._chassis.wheel_watch.faults.values())
         uncertain = mode is Mode.DRIVE and trust.level >= Trust.STOP
         lost = mode is Mode.DRIVE and self._chassis.command_lost
         self._diagnostics.set_first(
@@ -186,6 +187,7 @@ class ChassisControlNode(Node):
                 (self._loop.estimate is None, STALE, "no odometry/global: the brakes are on"),
                 (uncertain, WARN, f"the estimate is {trust.text}: it brakes"),
                 (steering, ERROR, f"{steering}: it stops"),
+                (wheels, WARN, wheels),
                 (lost, WARN, "the motion command is lost: it brakes"),
                 (mode is Mode.DRIVE and self._chassis.stuck.text, WARN, self._chassis.stuck.text),
                 (mode is Mode.DISARMED and self._is_ordered, WARN, _NOT_ARMED),

@@ -190,6 +190,8 @@ UNSEEN: dict[tuple[str, ...], str] = {
     ): "over ground of unknown height a step of the reading is one of the ground",
     ("battery", "biased"): "only the charge is measured, and the rotors still reach their speeds",
     ("battery", "partial"): "only the charge is measured, and the rotors still reach their speeds",
+    ("drive_fl", "off"): "at the torques of this drive its wheel slips by less than 1 % otherwise",
+    ("drive_fl", "partial"): "as a motor that is off",
 }
 """Part and kind of faults that nothing aboard can tell from a sound part, with the reason."""
 
