@@ -550,15 +550,10 @@ class ChassisController:
             self.traction.update(
                 self._wheel_rate, self._steering, velocity, rates, self._wheel_torque, period
             )
-            if self._mode is Mode.DRIVE and self._is_alone:
+            if self._mode is Mode.DRIVE and self._assist_now() is None:
                 self.wheel_watch.update(
                     self.traction.slip, self._wheel_torque, float(velocity[0]), period
                 )
-
-    @property
-    def _is_alone(self) -> bool:
-        """True if no rotor helps the wheels, each of which stands on the ground then."""
-        return self._setpoint is None or self._setpoint.assist is None
 
     def _speed_steering_yaw_rate(
         self, estimate: Estimate, rotation: Floats, speed: float, dt: float
