@@ -250,7 +250,8 @@ def first_hit(
     step = -1.0
     t = 0.0
     top = levels.shape[0] - 1
-    level = min(start_level, top)
+    # a ray that ends where it begins, at the far edge, would go down into a quarter beyond it
+    level = min(start_level, top) if ray.end > 0.0 else 0
     shift = BLOCK_BITS + level
     block_i = i >> shift
     block_j = j >> shift

@@ -160,7 +160,8 @@ def _traverse(
 ) -> None:
     """Step from block to block, down where a ray may touch and up where it leaves a larger one."""
     top = len(pyramid.levels) - 1
-    rays.level = np.full(rays.ray.size, min(start_level, top))
+    # a ray that ends where it begins, at the far edge, has no quarter there
+    rays.level = np.where(rays.end > 0.0, min(start_level, top), 0)
     rays.i = rays.i >> (BLOCK_BITS + rays.level)
     rays.j = rays.j >> (BLOCK_BITS + rays.level)
     while rays.ray.size:

@@ -85,13 +85,18 @@ def test_the_oracle_gives_the_same(seed, rows, columns):
     assert ours[0] == rays[1].any(axis=1).all()
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 9), (9, 2), (21, 34)])
+@pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 9), (9, 2), (9, 14), (21, 34)])
 def test_the_python_source_gives_the_same(rows, columns):
     """The Python source gives the same as the compiled kernel.
 
     In Python an index beyond an array is an error: compiled code would read on in silence.
     """
     terrain, *rays = example(rows * 10 + columns, rows, columns, 500)
+    # some begin at the far edges and go on beyond them
+    east = terrain.origin_x + (rows - 1) * terrain.step_x
+    north = terrain.origin_y + (columns - 1) * terrain.step_y
+    rays[0][::7, 0] = east
+    rays[0][::5, 1] = north
     with np.errstate(all="ignore"):
         assert_same(
             run(ray_kernels.cast, terrain, rays),
