@@ -20,6 +20,7 @@ from rfly_amphibious.sensors.samples import (
 from rfly_amphibious.sensors.sensor_parameters import Imu, SensorParameters
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.axle_lift import LOWERED, PITCH_RATE, Assist
 from rfly_autonomy.control.flight_controller import (
     COMMAND_TIMEOUT,
     ESTIMATE_TIMEOUT,
@@ -28,7 +29,6 @@ from rfly_autonomy.control.flight_controller import (
     FlightController,
 )
 from rfly_autonomy.control.modes import ModeInputs, ModeLogic
-from rfly_autonomy.control.setpoint import Assist, Axle
 from rfly_autonomy.estimation.clearance import Clearance
 from rfly_autonomy.estimation.dead_reckoning import DeadReckoning
 from rfly_autonomy.estimation.estimate import Estimate
@@ -419,26 +419,39 @@ def forget_imu(rig):
 @pytest.mark.parametrize(
     ("end", "seconds"),
     [
-        (lambda rig: setattr(rig, "assist", False), COMMAND_TIMEOUT),
         (lambda rig: setattr(rig, "estimated", False), ESTIMATE_TIMEOUT),
         (forget_imu, IMU_TIMEOUT),
         (lambda rig: rig.flight.rotor_watch.failed.update({2: "rotor 3 stands"}), 0.0),
     ],
-    ids=["command", "estimate", "imu", "rotor"],
+    ids=["estimate", "imu", "rotor"],
 )
 def test_rotors_that_help_the_wheels_stop_when_their_data_are_old(end, seconds):
-    """They lift the front axle with 0.3 of the weight until what they need is missing so long."""
-    rig = Rig("scale")
-    rig.flight.logic.mode = Mode.DRIVE
-    rig.assist = True
-
-    def command(rig):
-        if rig.assist:
-            rig.flight.set_assist(Assist(0.05, 0.3, Axle.FRONT))
-
-    rig.run(0.2, command)
-    assert rig.rotors.value.max() > 50.0
+    """They lift the front axle until what they need is missing so long."""
+    rig = lifting()
     end(rig)
     begin = rig.time
-    rig.run(1.0, command, until=lambda r: not r.rotors.value.any())
+    rig.run(1.0, lift, until=lambda r: not r.rotors.value.any())
     assert rig.time - begin == pytest.approx(seconds, abs=0.0121)
+
+
+def test_rotors_that_help_the_wheels_lower_the_axle_without_orders():
+    """From when the order is old, the pitch turns until it is LOWERED below that of the body."""
+    rig = lifting()
+    begin = rig.time
+    rig.run(2.0, until=lambda r: not r.rotors.value.any())
+    lowering = rig.time - begin - COMMAND_TIMEOUT
+    assert LOWERED / PITCH_RATE < lowering < 2.0 * LOWERED / PITCH_RATE
+
+
+def lift(rig):
+    """Tell the rotors to lift the front axle."""
+    rig.flight.set_assist(Assist.LIFT_FRONT)
+
+
+def lifting():
+    """Return a vehicle that drives while its rotors begin to lift its front axle."""
+    rig = Rig("scale")
+    rig.flight.logic.mode = Mode.DRIVE
+    rig.run(0.2, lift)
+    assert rig.rotors.value.max() > 50.0
+    return rig
