@@ -172,6 +172,7 @@ class FlightController:
         self._setpoint_time = -math.inf
         self._assist: Assist | None = None
         self._assist_time = -math.inf
+        self._encoders_time = -math.inf
         self._command_lost_at: float | None = None
         """Time when the motion command was lost, s; None if it is not."""
 
@@ -375,9 +376,11 @@ class FlightController:
 
     @property
     def _knows_tilt(self) -> bool:
-        """True with an estimate of the attitude to rely on, whatever it comes from."""
+        """True with an estimate of the attitude to rely on, by the speeds of the rotors."""
         estimate = self._dead_reckoning.estimate
-        if estimate is None or estimate.covariance is None:
+        if estimate is None or estimate.covariance is None or self._is_dark:
+            return False
+        if self.time - self._encoders_time >= IMU_TIMEOUT:
             return False
         variance = estimate.covariance[6, 6] + estimate.covariance[7, 7]
         return self.time - estimate.time < IMU_TIMEOUT and variance < MOST_TILT**2
@@ -397,6 +400,7 @@ class FlightController:
         if height is not None or samples.joints is not None:
             self._clearance.sense(height, samples.joints)
         if samples.joints is not None:
+            self._encoders_time = float(samples.joints.time[-1])
             self._check_rotors(samples.joints)
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:

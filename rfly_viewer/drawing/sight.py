@@ -16,6 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_common.threads.loop_thread import LoopThread
 from rfly_terrain.files.arrays import north_up
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.point_cloud import Region
@@ -105,22 +106,23 @@ class SightFinder:
     """Search for what is in sight, in a thread; of several requests the newest one counts."""
 
     def __init__(self) -> None:
-        self._request: tuple[HeightMap, tuple[float, float]] | None = None
+        self._newest: tuple[HeightMap, tuple[float, float]] | None = None
+        """Request whose answer is wanted."""
+        self._waiting: tuple[HeightMap, tuple[float, float]] | None = None
+        """The same, until the search for it begins."""
         self._found: Sight | None = None
         self._changed = False
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
 
     def ask(self, terrain: HeightMap, place: tuple[float, float] | None) -> None:
         """Look from a place, x east and y north, m; None: show nothing."""
         with self._lock:
             self._found = None
             self._changed = place is None
-            self._request = None if place is None else (terrain, place)
-            if self._request is not None and self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="rfly view: sight", daemon=True
-                )
+            self._newest = self._waiting = None if place is None else (terrain, place)
+            if self._waiting is not None and self._thread is None:
+                self._thread = LoopThread(self._find, "rfly view: sight")
                 self._thread.start()
 
     def take(self) -> tuple[bool, Sight | None]:
@@ -130,19 +132,20 @@ class SightFinder:
             self._changed = False
             return changed, self._found
 
-    def _run(self) -> None:
-        while True:
-            with self._lock:
-                request = self._request
-                if request is None:
-                    self._thread = None
-                    return
-            found = sight_from(*request)
-            with self._lock:
-                if request is self._request:
-                    self._found = found
-                    self._changed = True
-                    self._request = None
+    def _find(self) -> bool:
+        """Answer the newest request; return False if there is none."""
+        with self._lock:
+            request = self._waiting
+            self._waiting = None
+            if request is None:
+                self._thread = None
+                return False
+        found = sight_from(*request)
+        with self._lock:
+            if request is self._newest:
+                self._found = found
+                self._changed = True
+        return True
 
 
 def sight_from(terrain: HeightMap, place: tuple[float, float]) -> Sight:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import RflyError
+from rfly_common.threads.loop_thread import LoopThread
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.imagery.imagery import over
@@ -125,7 +126,7 @@ class PatchMaker:
         self._made: OrderedDict[Patch, bytes] = OrderedDict()
         self._wanted: list[Patch] = []
         self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._thread: LoopThread | None = None
         self._closed = False
 
         # as fine as the picture or the samples
@@ -148,9 +149,7 @@ class PatchMaker:
         with self._changed:
             self._wanted = patches
             if patches and self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="rfly view: ground", daemon=True
-                )
+                self._thread = LoopThread(self._make_one, "rfly view: ground")
                 self._thread.start()
             self._changed.notify()
 
@@ -160,20 +159,21 @@ class PatchMaker:
             self._closed = True
             self._changed.notify()
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._wanted)
-                if self._closed:
-                    return
-                patch = self._wanted.pop(0)
-                if patch in self._made:
-                    continue
-            data = self.made(patch)
-            with self._changed:
-                self._made[patch] = data
-                while len(self._made) > PATCHES_KEPT:
-                    self._made.popitem(last=False)
+    def _make_one(self) -> bool:
+        """Make the patch that is wanted first; return False once there is none to make any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._wanted)
+            if self._closed:
+                return False
+            patch = self._wanted.pop(0)
+            if patch in self._made:
+                return True
+        data = self.made(patch)
+        with self._changed:
+            self._made[patch] = data
+            while len(self._made) > PATCHES_KEPT:
+                self._made.popitem(last=False)
+        return True
 
     def made(self, patch: Patch) -> bytes:
         """Return a patch as binary glTF."""

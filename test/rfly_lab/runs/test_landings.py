@@ -144,6 +144,7 @@ BLIND = ("gps", "barometer", "encoders", "height")
         exhaustively("scale", ()),
         exhaustively("full", ()),
         exhaustively("scale", BLIND),
+        exhaustively("scale", ("encoders",)),
         ("full", BLIND),
     ],
 )

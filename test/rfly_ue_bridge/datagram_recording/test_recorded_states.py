@@ -115,7 +115,7 @@ def test_vehicles_on_the_ground_stay_there(tmp_path):
 
 
 def test_a_log_without_states_says_what_would_be_shown(tmp_path):
-    write_log(tmp_path / "run.mcap", [(0, {"data": "DRIVE"})], "std_msgs/String")
+    write_log(tmp_path / "run.mcap", [(0, {"data": [1.0]})], "std_msgs/Float64MultiArray")
     with pytest.raises(CaptureError, match="nothing that a window shows; expected messages rfly_"):
         shown(tmp_path / "run.mcap")
 
