@@ -11,9 +11,9 @@ import struct
 from typing import Any
 
 import numpy as np
-import trimesh
 from PIL import Image
 
+from rfly_common.imports import require
 from rfly_viewer.drawing.terrain_mesh import TILE_M, TerrainMesh, detail_tiles
 
 _UNLIT = 0.62
@@ -30,6 +30,7 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True, is_photo: bool = False) -> 
     Not `lit`: it is drawn as in the picture, which a processor does faster. `is_photo`: its colours
     are those of the ground, without small bumps and spots, and patches of it fit together.
     """
+    trimesh = require("trimesh", "the ground of the window")
     tiles = detail_tiles() if lit and not is_photo else {}
     material = trimesh.visual.material.PBRMaterial(
         baseColorTexture=_jpeg(mesh.picture),
