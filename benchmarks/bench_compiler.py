@@ -213,6 +213,7 @@ def land_air_steps() -> Iterator[Row]:
         for name, value in vars(state_layout).items()
         if name.isupper() and isinstance(value, int)
     }
+    constants["FIXED_STATES"] = state_layout.state_size(0, state_layout.OUTER_WHEELS)
     header = "".join(f"constexpr int {name} = {value};\n" for name, value in constants.items())
     library = compiled("land_air", header + cpp_struct("Parameters", parameters.dtype))
     library.land_air_steps.restype = ctypes.c_int64

@@ -337,7 +337,7 @@ extern "C" int64_t land_air_steps(double* x, const double* command, const double
                                   double dt, int64_t steps) {
   constexpr double AHEAD[4] = {0.5, 0.5, 1, 0}, WEIGHT[4] = {1, 2, 2, 1};
   int64_t states = FIXED_STATES + p.rotors;
-  double acting[4] = {}, rate[FIXED_STATES + MAX_ROTORS], point[FIXED_STATES + MAX_ROTORS], total[FIXED_STATES + MAX_ROTORS];
+  double acting[4] = {}, rate[FIXED_STATES + MAX_ROTORS] = {}, point[FIXED_STATES + MAX_ROTORS], total[FIXED_STATES + MAX_ROTORS];
   double overturned = 0;
   for (int64_t step = 0; step < steps; ++step) {
     Met first, later;
