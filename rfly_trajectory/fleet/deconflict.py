@@ -121,10 +121,10 @@ def deconflict(
     if sum(groups) != len(fleet) or min(groups, default=1) < 1:
         raise ConfigError(f"groups of {sum(groups)} vehicles, expected the fleet's {len(fleet)}")
     unchanged = [Change()] * len(groups)
-    if not check_separation(fleet, radii=radii):
-        return Deconflicted(fleet, unchanged, "")
-
     stuck = ""
+    if not check_separation(fleet, radii=radii):
+        return Deconflicted(fleet, unchanged, stuck)
+
     for margin in MARGINS:
         search = _Search(fleet, groups, radii, allowed, margin)
         changes, stuck = search.changes()
@@ -137,9 +137,11 @@ def deconflict(
                 for vehicle in (group if change == Change() else change.of(group))
             ]
         )
-        if not check_separation(changed, radii=radii):
-            return Deconflicted(changed, changes, "")
-    return Deconflicted(fleet, unchanged, stuck or fleet.vehicles[0].name)
+        left = check_separation(changed, radii=radii)
+        if not left:
+            return Deconflicted(changed, changes, stuck)
+        stuck = left[0].vehicle
+    return Deconflicted(fleet, unchanged, stuck)
 
 
 class _Tracks(NamedTuple):

@@ -14,11 +14,12 @@ from marks import exhaustively
 from scipy.spatial.distance import pdist
 
 from rfly_common.errors import ConfigError
+from rfly_trajectory.fleet import deconflict as deconflict_module
 from rfly_trajectory.fleet.changed_file import FleetFile
 from rfly_trajectory.fleet.deconflict import AllowedChange, Change, deconflict
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.fleet.fleet_file import load_fleet
-from rfly_trajectory.fleet.limit_check import check_separation
+from rfly_trajectory.fleet.limit_check import LimitViolation, check_separation
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
 
@@ -104,6 +105,14 @@ def test_what_can_not_be_is_said():
 
     second = dataclasses.replace(EAST, name="second", id=2, delay=1.0)
     assert deconflict(Fleet([EAST, second], min_separation=3.0), [2]).stuck == "east"
+
+
+def test_what_the_check_still_finds_is_no_success(monkeypatch):
+    """The search looks at instants; the check, which refines them, has the last word."""
+    near = LimitViolation("north", "comes within 2.9 m of 'east' after 13.0 s")
+    monkeypatch.setattr(deconflict_module, "check_separation", lambda *_, **__: [near])
+    fleet = Fleet([EAST, NORTH], min_separation=3.0)
+    assert deconflict(fleet, [1, 1]) == (fleet, [SAME, SAME], "north")
 
 
 @pytest.mark.parametrize(
