@@ -13,20 +13,17 @@ import numpy as np
 
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.sensors.sensor_parameters import Gps, SensorParameters
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.alignment import Alignment
-from rfly_autonomy.estimation.error_state import ERRORS, GROUND_ERROR
+from rfly_autonomy.estimation.error_state import GROUND_ERROR
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters, constants_of
-from rfly_autonomy.estimation.filter_kernels import advance, report
+from rfly_autonomy.estimation.filter_kernels import report
 from rfly_autonomy.estimation.filter_records import (
     BAROMETER,
-    BOOK,
     DEGREES,
     FIRST_NUMBERS,
-    IMU,
-    IMU_SAMPLE,
     KIND_FIELD,
     KIND_GPS,
     KIND_HEIGHT,
@@ -35,15 +32,14 @@ from rfly_autonomy.estimation.filter_records import (
     KIND_ORIENTATION,
     KIND_PRESSURE,
     MAGNETOMETER,
-    MEASUREMENT,
     NOTHING,
     ROTORS,
     SAME_TIME,
     SENSORS,
-    STATE,
     WHEEL_SPEED,
-    History,
 )
+from rfly_autonomy.estimation.reading_times import ReadingTimes
+from rfly_autonomy.estimation.rewinding_filter import RewindingFilter
 from rfly_autonomy.estimation.rotor_motion import LONGEST_GAP, RotorModel, RotorMotion
 from rfly_autonomy.estimation.stuck_readings import StuckSensors
 from rfly_autonomy.estimation.wheel_contact import (
@@ -70,14 +66,6 @@ COAST_PERIOD = 0.02
 """Time between steps without the IMU, s."""
 MOST_AHEAD = 10.0
 """Longest time of a reading after the IMU's last sample, s. A later one is of another clock."""
-SILENT_TIME = 1.0
-"""Time without a reading after which a sensor is silent, s."""
-SILENT_PERIODS = 3.0
-"""The same in periods of a slow sensor."""
-LATE = 0.03
-"""Age of a new reading, beyond the sensor's latency, from which it is late, s."""
-LATE_TIME = 0.5
-"""Time for which all readings of a sensor have to be late, s."""
 DOUBT_TIME = 2.0
 """Time for which the IMU is in doubt after the motion was estimated anew, s."""
 MOST_MISFITS = 0.8
@@ -167,24 +155,7 @@ class StateEstimator:
         if parameters.orientation_rate > 0.0:
             self._orientation_period = 1.0 / parameters.orientation_rate
 
-        # logs, and the filter at each row of the IMU's
-        self._history_rows = max(4, math.ceil(parameters.history * sensors.imu.rate) + 2)
-        rows = 2 * self._history_rows
-        self._history = History(
-            imu=np.zeros(rows, IMU_SAMPLE),
-            x=np.zeros(rows, STATE),
-            book=np.zeros(rows, BOOK),
-            p=np.zeros((rows, ERRORS, ERRORS)),
-            cursor=np.zeros(rows, np.int64),
-        )
-
-        self._imu_times = self._history.imu["time"]
-        self._log = np.zeros(4 * rows, MEASUREMENT)
-
-        # the filter now
-        self._x = np.zeros(1, STATE)
-        self._book = np.zeros(1, BOOK)
-        self._p = np.zeros((ERRORS, ERRORS))
+        self._filter = RewindingFilter(parameters.history, sensors.imu.rate)
         self._use(terrain)
 
         self.diverged = 0
@@ -197,47 +168,21 @@ class StateEstimator:
         self._constants = constants_of(
             self.parameters, self.sensors, self.vehicle, self.geo_origin[2], terrain is not None
         )
+        self._filter.use(self._constants, self._ground)
 
     def reset(self) -> None:
         """Return to the initial state, which has to be aligned again."""
         self._alignment: Alignment | None = Alignment(
             self.parameters, self.sensors, self._constants
         )
-        self._rows = 0
-        """Rows of the IMU's log."""
-        self._count = 0
-        """Rows of the measurements' log."""
-        self._dirty = 1
-        """First row of the IMU's log that the filter has to go over."""
-        self._last_sample = -1
-        """Row of the IMU's last sample; later rows stand for samples of a silent IMU."""
+        self._filter.clear()
         self._last_orientation = -math.inf
         self._estimate: Estimate | None = None
+        self._revision = -1
+        """The filter's revision of which the estimate is."""
+
         self._stuck = StuckSensors(self.sensors)
-        self._heard: dict[str, float] = {}
-        """Time of each sensor's last reading, s."""
-
-        self._newest = -math.inf
-        """Time of the newest of them, s."""
-
-        self._late_since: dict[str, float] = {}
-        """Time since when each sensor's readings come late, s."""
-
-        self._age: dict[str, float] = {}
-        """Age of each sensor's last reading when it came, s."""
-
-        self._silent_after = {
-            part: max(SILENT_TIME, SILENT_PERIODS / sensor.rate)
-            for part, sensor in self.sensors.sensors().items()
-        }
-        """Time without a reading after which each sensor is silent, s."""
-
-        self._late_after = {
-            part: LATE + (sensor.latency if isinstance(sensor, Gps) else 0.0)
-            for part, sensor in self.sensors.sensors().items()
-        }
-        """Age of a new reading from which each sensor is late, s."""
-
+        self._times = ReadingTimes(self.sensors)
         self._loads = LoadWatch(self.vehicle)
         self._flight_loads = FlightLoads(self.vehicle)
         self._turns = TurnWatch()
@@ -254,27 +199,23 @@ class StateEstimator:
 
     def set_terrain(self, terrain: HeightMap | None) -> None:
         """Use another map from now on. Position and motion stay known."""
-        self._advance()
+        self._filter.advance()
         self._use(terrain)
         if self._alignment is not None:
             self._alignment = Alignment(self.parameters, self.sensors, self._constants)
             return
 
         # the ground's error begins anew
-        self._x[0].ground_error = 0.0
-        self._book[0].off_map = 0.0
-        self._book[0].bend_variance = 0.0
-        self._p[GROUND_ERROR, :] = 0.0
-        self._p[:, GROUND_ERROR] = 0.0
-        self._p[GROUND_ERROR, GROUND_ERROR] = 1e6
+        self._filter.x[0].ground_error = 0.0
+        self._filter.book[0].off_map = 0.0
+        self._filter.book[0].bend_variance = 0.0
+        covariance = self._filter.p
+        covariance[GROUND_ERROR, :] = 0.0
+        covariance[:, GROUND_ERROR] = 0.0
+        covariance[GROUND_ERROR, GROUND_ERROR] = 1e6
         if terrain is not None:
-            self._p[GROUND_ERROR, GROUND_ERROR] = self.parameters.map_error**2
-
-        last = self._rows - 1
-        self._history.x[last] = self._x[0]
-        self._history.book[last] = self._book[0]
-        self._history.p[last] = self._p
-        self._forget(last)
+            covariance[GROUND_ERROR, GROUND_ERROR] = self.parameters.map_error**2
+        self._filter.forget_past()
 
     # estimates
 
@@ -294,8 +235,9 @@ class StateEstimator:
 
         After an estimate that is not credible, the alignment begins anew.
         """
-        self._advance()
-        if self._estimate is None and self.initialised:
+        self._filter.advance()
+        if self.initialised and self._revision != self._filter.revision:
+            self._revision = self._filter.revision
             self._estimate = self._report()
             if self._estimate is None:
                 self.diverged += 1
@@ -363,7 +305,7 @@ class StateEstimator:
     @property
     def coasting(self) -> bool:
         """True while the filter goes on without a silent IMU."""
-        return self.initialised and self._rows - 1 > self._last_sample
+        return self.initialised and self._filter.coasting
 
     @property
     def faults(self) -> dict[str, str]:
@@ -376,12 +318,10 @@ class StateEstimator:
         if not self.initialised:
             return faults
         now = float(self._current("time"))
-        for part, heard in self._heard.items():
-            if now - heard > self._silent_after[part]:
-                faults[part] = _text(part, SILENT)
-        for part, since in self._late_since.items():
-            if now - since > LATE_TIME:
-                faults.setdefault(part, _text(part, COMES_LATE).format(self._age[part]))
+        for part in self._times.silent(now):
+            faults[part] = _text(part, SILENT)
+        for part, age in self._times.late(now).items():
+            faults.setdefault(part, _text(part, COMES_LATE).format(age))
         for part in sorted(self._stuck.noisy):
             faults.setdefault(part, "is far noisier than it should be")
         if self._flight_loads.lies:
@@ -416,20 +356,20 @@ class StateEstimator:
     @property
     def gyro_bias(self) -> Floats:
         """Bias of the gyroscope, rad/s, body axes, (3,)."""
-        self._advance()
-        return self._x["gyro_bias"][0].copy()
+        self._filter.advance()
+        return self._filter.x["gyro_bias"][0].copy()
 
     @property
     def force_bias(self) -> Floats:
         """Bias of the accelerometer, m/s², body axes, (3,)."""
-        self._advance()
-        return self._x["force_bias"][0].copy()
+        self._filter.advance()
+        return self._filter.x["force_bias"][0].copy()
 
     @property
     def covariance(self) -> Floats:
         """Covariance of all errors at the IMU, (27, 27); `error_state` has their order."""
-        self._advance()
-        return self._p.copy()
+        self._filter.advance()
+        return self._filter.p.copy()
 
     def _current(self, field: str) -> Any:
         """Return a field of the filter's book."""
@@ -437,20 +377,22 @@ class StateEstimator:
 
     def _current_book(self) -> Any:
         """Return the filter's book, a record BOOK, after all readings so far."""
-        self._advance()
-        return self._book[0]
+        self._filter.advance()
+        return self._filter.book[0]
 
     def _report(self) -> Estimate | None:
         """Return the estimate for the body's origin, or None if it is not credible."""
-        time = float(self._book["time"][0])
+        x = self._filter.x
+        book = self._filter.book
         position = np.empty(3)
         velocity = np.empty(3)
         covariance = np.empty((9, 9))
-        credible = report(self._x, self._book, self._p, self._lever, position, velocity, covariance)
+        credible = report(x, book, self._filter.p, self._lever, position, velocity, covariance)
         if not credible:
             return None
-        orientation = self._x["quaternion"][0, XYZW]
-        rates = self._book["rates"][0].copy()
+        time = float(book["time"][0])
+        orientation = x["quaternion"][0, XYZW]
+        rates = book["rates"][0].copy()
         return Estimate(time, position, orientation, velocity, rates, covariance)
 
     # readings
@@ -484,28 +426,14 @@ class StateEstimator:
         if kind in self._stuck.stuck and not was_stuck and self.initialised:
             since = self._stuck.since(kind)
             if kind == "imu":
-                self._forget_motion(since)
-            self._forget_readings(_KINDS_OF[kind], since)
+                self._filter.forget_motion(since)
+            self._filter.forget_readings(_KINDS_OF[kind], since)
         return readings.__class__(*(field[:0] for field in readings)) if sound is None else sound
 
     def _hear(self, part: str, readings: Any) -> None:
         """Note the time of a sensor's newest reading."""
-        if part not in self._silent_after or not len(readings.time):
-            return
-        stamp = max(self._heard.get(part, -math.inf), float(readings.time[-1]))
-        self._heard[part] = stamp
-
-        # late against the others; one alone that is ahead does not count
-        if stamp >= self._newest:
-            self._newest = stamp
-            self._late_since.pop(part, None)
-        elif len(self._heard) > 1:
-            now = sorted(self._heard.values())[-2]
-            self._age[part] = now - stamp
-            if now - stamp <= self._late_after[part]:
-                self._late_since.pop(part, None)
-            else:
-                self._late_since.setdefault(part, now)
+        if len(readings.time):
+            self._times.hear(part, float(readings.time[-1]))
 
     def imu(self, readings: samples.ImuSamples) -> None:
         """Take in force and rates, which carry the state on, and orientations to measure with."""
@@ -601,7 +529,7 @@ class StateEstimator:
         was_stuck = self._loads.is_stuck(sensor)
         stuck = self._loads.update(sensor, time, values.tolist())
         if stuck and not was_stuck and self.initialised:
-            self._forget_readings(_KINDS_OF[sensor], self._loads.since(sensor))
+            self._filter.forget_readings(_KINDS_OF[sensor], self._loads.since(sensor))
         return stuck
 
     def _turns_at_rest(self, time: float, angles: Floats, rates: Floats) -> bool:
@@ -609,7 +537,7 @@ class StateEstimator:
         was_stuck = self._turns.stuck
         stuck = self._turns.update(time, angles.tolist(), rates.tolist())
         if stuck and not was_stuck and self.initialised:
-            self._forget_readings(_KINDS_OF["encoders"], self._turns.since)
+            self._filter.forget_readings(_KINDS_OF["encoders"], self._turns.since)
         return stuck
 
     def _lies_in_flight(self, time: float, load: Floats) -> bool:
@@ -617,7 +545,7 @@ class StateEstimator:
         lied = self._flight_loads.lies
         lies = self._flight_loads.update(time, load.tolist())
         if lies and not lied and self.initialised:
-            self._forget_readings(_KINDS_OF["wheel_loads"], self._flight_loads.since)
+            self._filter.forget_readings(_KINDS_OF["wheel_loads"], self._flight_loads.since)
         return lies
 
     def height(self, readings: samples.HeightSamples) -> None:
@@ -627,12 +555,7 @@ class StateEstimator:
             if not math.isinf(readings.distance[k]):
                 self._add(KIND_HEIGHT, time, readings.distance[k : k + 1])
 
-    # logs
-
-    @property
-    def _end(self) -> float:
-        """Time of the last row of the IMU's log, s."""
-        return float(self._imu_times[self._rows - 1])
+    # measurements and samples in the order of times
 
     def _add(self, kind: int, time: float, values: Floats) -> None:
         """Put a measurement into the log, which is in the order of times and kinds."""
@@ -642,59 +565,25 @@ class StateEstimator:
         if self._alignment is not None:
             self._alignment.add(kind, time, values)
             return
-        end = self._end
+        end = self._filter.end_time
         if time - end > MOST_AHEAD:
             self.invalid[KINDS[kind]] += 1
             return
-        if time <= self._imu_times[0] + SAME_TIME:
+        if time <= self._filter.begin_time + SAME_TIME:
             self.late[KINDS[kind]] += 1
             return
 
-        place = self._place(time, kind)
-        log = self._log
-        if place < self._count and log["time"][place] == time and log["kind"][place] == kind:
-            return  # received twice
-        if self._count == len(log):
-            self._make_room()
-            place = self._place(time, kind)
-            log = self._log
-        if place < self._count:
-            log[place + 1 : self._count + 1] = log[place : self._count].copy()
-        log[place] = (time, kind, 0.0)
-        log["values"][place, : len(values)] = values
-        self._count += 1
-
-        if time <= end + SAME_TIME:
-            times = self._imu_times[: self._rows]
-            self._dirty = min(self._dirty, int(np.searchsorted(times, time - SAME_TIME)))
-            self._estimate = None
-        elif time - end > self.parameters.silence or self.coasting:
+        is_new = self._filter.add(kind, time, values)
+        is_ahead = time > end + SAME_TIME
+        if is_new and is_ahead and (time - end > self.parameters.silence or self.coasting):
             self._coast(time)
-
-    def _place(self, time: float, kind: int) -> int:
-        """Return the first row of the log that is not before a measurement."""
-        times = self._log["time"]
-        kinds = self._log["kind"]
-        place = self._count
-        while place and (times[place - 1], kinds[place - 1]) >= (time, kind):
-            place -= 1
-        return place
-
-    def _make_room(self) -> None:
-        """Forget old measurements, or double the log if the IMU is silent and they are needed."""
-        self._forget(self._rows - self._history_rows)
-        if self._count == len(self._log):
-            self._double_log()
-
-    def _double_log(self) -> None:
-        self._log = np.concatenate([self._log, np.zeros_like(self._log)])
 
     def _add_imu(self, time: float, motion: Floats) -> None:
         """Put force and rates (6,) of the IMU into its log, in body axes."""
         if not (math.isfinite(time) and np.isfinite(motion).all()):
             self.invalid["imu"] += 1
             return
-        if self._alignment is None and time - self._end > MOST_AHEAD:
+        if self._alignment is None and time - self._filter.end_time > MOST_AHEAD:
             self.reset()
         if self._alignment is not None:
             self._alignment.add_imu(time, motion)
@@ -703,24 +592,19 @@ class StateEstimator:
             return
 
         # the IMU was not silent, only late
-        if self._rows - 1 > self._last_sample >= 0 and time > self._imu_times[self._last_sample]:
-            self._rows = self._last_sample + 1
-            self._dirty = min(self._dirty, self._rows)
+        self._filter.drop_coasted(time)
 
-        end = self._end
+        end = self._filter.end_time
         if time <= end + SAME_TIME:
             self.late["imu"] += 1
             return
         if time - end > self.parameters.silence:
             self._coast(time)
-            end = self._end
-        if end < time - SAME_TIME:
-            self._append(time, motion, IMU)
-        self._last_sample = self._rows - 1
+        self._filter.add_sample(time, motion)
 
     def _coast(self, time: float) -> None:
         """Go on to a time without the IMU: by the rotors, or else by nothing."""
-        for motion in self._rotors.since(self._end, time):
+        for motion in self._rotors.since(self._filter.end_time, time):
             self._coast_blindly(motion.time - motion.duration)
             self._turn_on(motion)
         if time - self._rotors.time > LONGEST_GAP:
@@ -728,104 +612,25 @@ class StateEstimator:
 
     def _coast_blindly(self, time: float) -> None:
         """Go on to a time without any knowledge of the motion."""
-        while self._end + COAST_PERIOD <= time:
-            self._append(self._end + COAST_PERIOD, np.zeros(6), NOTHING)
+        while self._filter.end_time + COAST_PERIOD <= time:
+            self._filter.append(self._filter.end_time + COAST_PERIOD, np.zeros(6), NOTHING)
 
     def _turn_on(self, motion: RotorMotion) -> None:
         """Go on by the rotors from the motion so far."""
-        last = self._history.imu[self._rows - 1]
+        last = self._filter.last_row
         rates = last.rates
         if last.source != ROTORS:
-            self._advance()
-            rates = self._book[0].rates
+            rates = self._current("rates")
         force = np.array((0.0, 0.0, motion.force))
-        turned = rates + (motion.time - self._end) * motion.turn
-        self._append(motion.time, np.concatenate([force, turned]), ROTORS)
-
-    def _append(self, time: float, motion: Floats, source: float) -> None:
-        imu = self._history.imu
-        if self._rows == len(imu):
-            self._forget(self._rows - self._history_rows)
-        imu[self._rows] = (time, source, motion[:3], motion[3:])
-        self._rows += 1
-        self._estimate = None
-
-    def _forget(self, first: int) -> None:
-        """Drop the rows of the IMU's log before `first`, and the measurements before that."""
-        self._advance()
-        if first <= 0:
-            return
-        left = self._rows - first
-        used = int(self._history.cursor[first])
-        for array in self._history:
-            array[:left] = array[first : self._rows].copy()
-        self._history.cursor[:left] -= used
-
-        self._log[: self._count - used] = self._log[used : self._count].copy()
-        self._count -= used
-        self._rows = left
-        self._dirty = left
-        self._last_sample = max(self._last_sample - first, -1)
-
-    def _forget_motion(self, since: float) -> None:
-        """Drop the samples of the IMU after a time, s, as far as the filter can go back."""
-        times = self._imu_times[: self._rows]
-        self._rows = max(1, int(np.searchsorted(times, since + SAME_TIME)))
-        self._last_sample = min(self._last_sample, self._rows - 1)
-        self._dirty = min(self._dirty, self._rows - 1)
-        self._estimate = None
-
-    def _forget_readings(self, kinds: Sequence[int], since: float) -> None:
-        """Drop the measurements of some kinds after a time, s, as far as the filter can go back."""
-        since = max(since, float(self._imu_times[0])) + SAME_TIME
-        log = self._log[: self._count]
-        kept = log[~(np.isin(log["kind"], kinds) & (log["time"] > since))]
-        self._count = len(kept)
-        self._log[: self._count] = kept
-
-        times = self._imu_times[: self._rows]
-        self._dirty = min(self._dirty, int(np.searchsorted(times, since)))
-        self._estimate = None
+        turned = rates + (motion.time - self._filter.end_time) * motion.turn
+        self._filter.append(motion.time, np.concatenate([force, turned]), ROTORS)
 
     def _begin(self, alignment: Alignment) -> None:
         """Start the filter at the IMU's last sample from an alignment that is ready."""
-        sample = alignment.imu[-1]
-        self._x, self._book, self._p = alignment.begin(self._ground)
-        self._history.imu[0] = sample
-        self._history.x[0] = self._x[0]
-        self._history.book[0] = self._book[0]
-        self._history.p[0] = self._p
-        self._history.cursor[0] = 0
-
-        waiting = alignment.ahead(MOST_AHEAD)
-        while len(self._log) < len(waiting):
-            self._double_log()
-        self._log[: len(waiting)] = np.array(waiting, MEASUREMENT)
-        self._rows = 1
-        self._count = len(waiting)
-        self._last_sample = 0
-        self._dirty = 1
+        first = alignment.begin(self._ground)
+        self._filter.begin(alignment.imu[-1], first, alignment.ahead(MOST_AHEAD))
         self._alignment = None
-        self._estimate = None
-
-    def _advance(self) -> None:
-        """Carry the filter over all rows that have come in or changed since."""
-        if self._alignment is not None or self._dirty >= self._rows:
-            return
-        first = max(self._dirty, 1)
-        advance(
-            self._history,
-            self._log[: self._count],
-            first,
-            self._rows,
-            self._x,
-            self._book,
-            self._p,
-            self._constants,
-            self._ground,
-        )
-        self._dirty = self._rows
-        self._estimate = None
+        self._revision = -1
 
 
 def _text(part: str, texts: tuple[str, str]) -> str:
