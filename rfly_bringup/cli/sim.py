@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,8 @@ from rfly_bringup.warm_up import compile_first
 from rfly_common.files import write_text
 
 if TYPE_CHECKING:
+    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+    from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
     from rfly_common.config.parameter_files import Change
     from rfly_lab.runs.closed_loop import ClosedLoopRun
     from rfly_lab.runs.recorder import ScenarioRun
@@ -176,29 +179,30 @@ sim_app = typer.Typer(
 )
 
 
-@sim_app.command()
-def run(
-    scenario: _Scenario,
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of `rfly sim run`."""
+
     plot: Annotated[
         options.MaybeText,
         options.file_option("picture of track, heights, attitude, forces and power"),
-    ] = None,
+    ] = None
     csv: Annotated[
         options.MaybeText,
         options.file_option("table of all samples, one row per 20 ms"),
-    ] = None,
+    ] = None
     mcap: Annotated[
         options.MaybeText,
         options.file_option("ROS 2 messages in an MCAP file, for Foxglove and ros2 bag"),
-    ] = None,
+    ] = None
     seed: Annotated[
         options.MaybeInt,
         options.optional("seed of the gusts (default: the scenario's)", min=0, max=4294967295),
-    ] = None,
+    ] = None
     row: Annotated[
         options.MaybeInt,
         options.optional("SCENARIO is a table of a sweep: repeat the run of this number", min=0),
-    ] = None,
+    ] = None
     fingerprint: Annotated[
         bool,
         typer.Option(
@@ -206,8 +210,8 @@ def run(
             help="print a number for all that the run computed, bit by bit; it is the same for "
             "any number of threads and processes",
         ),
-    ] = False,
-    estimate: Annotated[bool, typer.Option("--estimate", help=_ESTIMATE)] = False,
+    ] = False
+    estimate: Annotated[bool, typer.Option("--estimate", help=_ESTIMATE)] = False
     sensors: Annotated[
         options.MaybeText,
         options.optional(
@@ -215,7 +219,7 @@ def run(
             "vehicle's name)",
             metavar="SET",
         ),
-    ] = None,
+    ] = None
     estimator: Annotated[
         options.MaybeText,
         options.optional(
@@ -223,9 +227,48 @@ def run(
             "name of the sensors, or of the vehicle)",
             metavar="SET",
         ),
-    ] = None,
-    overwrite: options.Overwrite = False,
-    search_path: options.SearchPath = None,
+    ] = None
+    overwrite: options.Overwrite = False
+    search_path: options.SearchPath = None
+
+    def files(self) -> dict[str, str | None]:
+        """Return the files to write, by option."""
+        return {"--csv": self.csv, "--mcap": self.mcap, "--plot": self.plot}
+
+    def check_files(self) -> None:
+        """Raise what hinders the run from writing its files."""
+        from rfly_lab.runs.mcap_log import check_mcap
+        from rfly_lab.runs.table_log import check_run_format
+
+        for option, target in self.files().items():
+            options.check_new_file(option, target, self.overwrite)
+        options.check_new_picture(self.plot, self.overwrite)
+        for target in (self.csv, self.mcap):
+            if target is not None:
+                check_run_format(Path(target))
+        if self.mcap is not None:
+            check_mcap()
+
+    def aboard(self, vehicle: str) -> "tuple[SensorParameters, EstimatorParameters]":
+        """Return sensors and estimator of the vehicle with that parameter set."""
+        from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+        from rfly_autonomy.estimation.estimator_parameters import (
+            EstimatorParameters,
+            shipped_estimator_sets,
+        )
+
+        of_sensors = self.sensors if self.sensors in shipped_estimator_sets() else vehicle
+        return (
+            SensorParameters.for_vehicle(vehicle, self.sensors or ""),
+            EstimatorParameters.for_vehicle(of_sensors, self.estimator or ""),
+        )
+
+
+@sim_app.command()
+@options.takes(RunOptions)
+def run(
+    scenario: _Scenario,
+    given: RunOptions,
 ) -> None:
     """Run a scenario and print its events; exit code 1 if its end condition is not reached.
 
@@ -240,47 +283,26 @@ def run(
         rfly sim run wind.csv --row 17 --plot run_17.png
     """
     from rfly_amphibious.scenarios.scenario import Scenario
-    from rfly_amphibious.sensors.sensor_parameters import SensorParameters
     from rfly_amphibious.warm_up import warm_up
-    from rfly_autonomy.estimation.estimator_parameters import (
-        EstimatorParameters,
-        shipped_estimator_sets,
-    )
     from rfly_lab.runs.closed_loop import run_closed_loop
     from rfly_lab.runs.closed_loop import warm_up as warm_up_closed_loop
-    from rfly_lab.runs.mcap_log import check_mcap
     from rfly_lab.runs.run import run_scenario
     from rfly_lab.runs.sweep import read_row
-    from rfly_lab.runs.table_log import check_run_format
 
-    # check the files before the long work
-    targets = {"--csv": csv, "--mcap": mcap, "--plot": plot}
-    for option, target in targets.items():
-        options.check_new_file(option, target, overwrite)
-    options.check_new_picture(plot, overwrite)
-    for target in (csv, mcap):
-        if target is not None:
-            check_run_format(Path(target))
-    if mcap is not None:
-        check_mcap()
-
+    given.check_files()
+    estimate = given.estimate
     changes: tuple[Change, ...] = ()
-    if row is not None:
-        scenario, changes, by_estimates = read_row(Path(scenario), row)
+    if given.row is not None:
+        scenario, changes, by_estimates = read_row(Path(scenario), given.row)
         estimate = estimate or by_estimates
-    loaded = Scenario.load(scenario, search_path or (), changes)
-    if seed is not None:
-        loaded = loaded.with_seed(seed)
+    loaded = Scenario.load(scenario, given.search_path or (), changes)
+    if given.seed is not None:
+        loaded = loaded.with_seed(given.seed)
     compile_first(["amphibious"])
     with options.status("loading the model"):
         warm_up()
         if estimate:
-            vehicle = loaded.params.name
-            of_sensors = sensors if sensors in shipped_estimator_sets() else vehicle
-            aboard = (
-                SensorParameters.for_vehicle(vehicle, sensors or ""),
-                EstimatorParameters.for_vehicle(of_sensors, estimator or ""),
-            )
+            aboard = given.aboard(loaded.params.name)
             warm_up_closed_loop(loaded, *aboard)
 
     with progress_bar(loaded.name) as bar:
@@ -290,7 +312,7 @@ def run(
                 loaded,
                 *aboard,
                 lambda seconds: bar(seconds / loaded.end_time),
-                keep_ticks=mcap is not None,
+                keep_ticks=given.mcap is not None,
             )
             done = closed.run
         else:
@@ -299,9 +321,9 @@ def run(
         seconds = time.perf_counter() - begin
 
     _show(done, seconds, closed)
-    if fingerprint:
+    if given.fingerprint:
         print(f"hash {(closed or done).fingerprint()}")
-    _write(done, targets, closed)
+    _write(done, given.files(), closed)
     if not done.reached:
         print(f"rfly: {done.ending}", file=sys.stderr)
         raise typer.Exit(1)

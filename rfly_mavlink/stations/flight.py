@@ -13,15 +13,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
+from rfly_mavlink.stations.current_mission import CurrentMission
 from rfly_mavlink.stations.flight_area import FlightArea
 from rfly_mavlink.stations.flight_modes import SHOWN_AS, FlightMode
 from rfly_mavlink.stations.flight_state import AutoDisarm, FlightEvent, FlightState, next_state
-from rfly_mavlink.stations.mission_rows import FlightPlan, MissionRow, Refused, plan_of, speed_item
+from rfly_mavlink.stations.mission_rows import (
+    LEAST_RISE,
+    FlightPlan,
+    MissionRow,
+    Refused,
+    plan_of,
+    speed_item,
+    with_takeoff,
+)
 from rfly_mavlink.stations.offboard import (
     LEAST_SPEED,
     FlightSetpoint,
@@ -32,7 +40,7 @@ from rfly_mavlink.stations.offboard import (
     way_to,
 )
 from rfly_mavlink.stations.parameter_protocol import Tunables
-from rfly_mavlink.stations.plan_rows import PlanRows, plan_id, shown_rows
+from rfly_mavlink.stations.plan_rows import PlanRows, shown_rows
 from rfly_mavlink.stations.pose_tracker import PoseTracker
 from rfly_mavlink.stations.remote_pilot import (
     SILENCE_S,
@@ -47,7 +55,7 @@ from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission.checks import check_fence, check_items
 from rfly_missions.mission.flown_mission import FlownMission
-from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode, Ned
+from rfly_missions.mission.items import MissionCommand, MissionItem, Ned
 from rfly_missions.mission.mavlink_items import (
     MAX_AWAY,
     MAX_HEIGHT,
@@ -64,8 +72,6 @@ REQUEST_PERIOD_S = 1.0
 """Time between two requests to a controller that has not followed, s."""
 FIXED_WING_RUN = 100.0
 """Distance ahead, m, at which a fixed-wing aircraft reaches its take-off height."""
-LEAST_RISE = 0.5
-"""Least height of a take-off, m."""
 MAX_SPEED = 1000.0
 """Highest speed that may be requested, m/s."""
 MOST_NOTES = 5
@@ -76,29 +82,6 @@ _MISSING = "Preflight Fail: "
 _UNSUPPORTED = "MAV_RESULT_UNSUPPORTED"
 _OWN_SPEED = -2.0
 """Value of DO_CHANGE_SPEED that restores the default."""
-
-
-@dataclass
-class CurrentMission:
-    """The mission that a ground station has uploaded or another client flies, and its progress."""
-
-    rows: tuple[MissionRow, ...] = ()
-    plan: FlightPlan | None = None
-    """The plan of another client's mission, which is flown exactly; None: that of the rows."""
-    seq: int = 0
-    """The current row."""
-    finished: bool = False
-    """True once it has been flown to its end."""
-    is_new: bool = False
-    """True until another client's mission shows its progress."""
-
-    @cached_property
-    def id(self) -> int:
-        """Number that is another one for other rows."""
-        return plan_id(self.rows)
-
-    reached: list[int] = field(default_factory=list)
-    """Rows that were carried out and have not been reported yet."""
 
 
 @dataclass
@@ -536,8 +519,7 @@ class FlightLogic:
         """Go on with a row of the mission, or begin with it."""
         if not 0 <= seq < len(self.mission.rows):
             raise Denied(f"No mission item {seq}", "MAV_RESULT_DENIED")
-        self.mission.seq = seq
-        self.mission.finished = False
+        self.mission.begin_at(seq)
         if self.holding:
             self._transition(FlightEvent.END)
         if self.flying and self.mode is FlightMode.MISSION:
@@ -555,12 +537,11 @@ class FlightLogic:
             return
 
         if self.mission.finished:
-            self.mission.seq = 0
-            self.mission.finished = False
+            self.mission.begin_at(0)
         plan = self.mission.plan or self._plan_of_rows()
         index = plan.first_of(self.mission.seq)
         if not self.in_air and self._uav_type == "multirotor":
-            plan = self._from_the_ground(plan, index)
+            plan = with_takeoff(plan, index, self.place)
         self._fly(FlightMode.MISSION, plan.items, plan.seqs, index)
 
     def _plan_of_rows(self) -> FlightPlan:
@@ -584,17 +565,6 @@ class FlightLogic:
         self._speed.is_pending = False
         self.mode = FlightMode.MISSION
         self._transition(FlightEvent.RESUME)
-
-    def _from_the_ground(self, plan: FlightPlan, index: int) -> FlightPlan:
-        """Return a plan that begins with a take-off, as PX4's do, if the mission has none."""
-        ways = (MissionMode.WAYPOINT, MissionMode.ORBIT)
-        places = [item for item in plan.items[index:] if item.mode in ways]
-        flown = [item for item in plan.items[index:] if item.mode is not MissionMode.CUSTOM]
-        if not places or flown[0].mode is MissionMode.TAKEOFF:
-            return plan
-        north, east, now = self.place
-        down = min(float(places[0].position[2]), now - LEAST_RISE)
-        return plan.with_item(index, MissionItem.takeoff((north, east, down)))
 
     # --- other clients of mission_node
 
@@ -633,11 +603,7 @@ class FlightLogic:
             self.mode = FlightMode.MISSION
             self._transition(FlightEvent.START)
 
-        row = min(index, max(0, len(self.mission.rows) - 1))
-        if self.mission.is_new:
-            self.mission.seq = row
-            self.mission.is_new = False
-        self._go_to_row(row)
+        self.mission.follow_to(index)
         self.follow_phase(phase)
         if phase is ShownPhase.FINISHED and self.flying:
             self.ended(True, "")
@@ -744,21 +710,14 @@ class FlightLogic:
         if self.mode is FlightMode.TAKEOFF and index + 1 >= len(self._plan.items):
             self.mode = FlightMode.HOLD
         if self.mode is FlightMode.MISSION and index < len(self._plan.seqs):
-            self._go_to_row(self._plan.seqs[index])
-
-    def _go_to_row(self, seq: int) -> None:
-        """Make a row the current one; the one before is reached."""
-        if seq != self.mission.seq:
-            self.mission.reached.append(self.mission.seq)
-            self.mission.seq = seq
+            self.mission.go_to(self._plan.seqs[index])
 
     def ended(self, done: bool, why: str) -> None:
         """Take the end of what was requested last: it is carried out, or given up."""
         if not done:
             self._report(f"{self.mode.name} ended: {why}")
         elif self.mode is FlightMode.MISSION:
-            self.mission.reached.append(self.mission.seq)
-            self.mission.finished = True
+            self.mission.finish()
             self._report("Mission finished")
 
         self._transition(FlightEvent.END)

@@ -15,10 +15,12 @@ import numpy as np
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.checks import check_items
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 
 MOST_ROWS = 1000
 """Longest mission that is taken."""
+LEAST_RISE = 0.5
+"""Least height of a take-off, m."""
 _UNSET = 2**31 - 1
 """Value of an item's x or y that is not given (INT32_MAX)."""
 _DEG_E7 = 1e-7
@@ -191,3 +193,18 @@ def _with_target(item: MissionItem, target: float) -> MissionItem:
     params = np.array(item.params)
     params[0] = target
     return replace(item, params=params)
+
+
+def with_takeoff(plan: FlightPlan, index: int, start: Ned) -> FlightPlan:
+    """Return a plan from an item on that begins with a take-off, as PX4's do, if it has none.
+
+    `start`: the vehicle's place on the ground, NED, m.
+    """
+    ways = (MissionMode.WAYPOINT, MissionMode.ORBIT)
+    places = [item for item in plan.items[index:] if item.mode in ways]
+    flown = [item for item in plan.items[index:] if item.mode is not MissionMode.CUSTOM]
+    if not places or flown[0].mode is MissionMode.TAKEOFF:
+        return plan
+    north, east, now = start
+    down = min(float(places[0].position[2]), now - LEAST_RISE)
+    return plan.with_item(index, MissionItem.takeoff((north, east, down)))
