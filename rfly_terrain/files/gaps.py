@@ -44,8 +44,8 @@ USUAL_NUMBERS = (
 """Numbers between LOWEST and HIGHEST that producers write where they know no height."""
 _SAMPLE = 65_536
 """Steps of which the median is taken."""
-_DIRECT = 200_000
-"""Unknown cells that are solved for at once; more are approached iteratively from a first guess."""
+_DIRECT = 1_000_000
+"""Unknown cells that are solved for at once (some 10 s and 1.5 GB); more begin with a coarser map."""
 
 
 @dataclass(frozen=True)
@@ -291,10 +291,10 @@ def fill_gaps(heights: NDArray[np.float32]) -> None:
 
     The membrane hangs from the rims of the gaps: each filled cell becomes the mean of its four
     neighbours, without those beyond the edge of the map. This is the discrete Laplace equation,
-    with the heights around a gap given. At least one cell must be finite.
+    with the heights around a gap given. At least one cell must be finite. More than a million cells
+    are approached to about a thousandth of the heights' differences, which nobody sees in a guess.
     """
     from scipy import sparse
-    from scipy.ndimage import distance_transform_edt
     from scipy.sparse import linalg
 
     gap = ~np.isfinite(heights)
@@ -325,12 +325,12 @@ def fill_gaps(heights: NDArray[np.float32]) -> None:
     off_diagonal = sparse.csc_matrix((np.full(len(row), -1.0), (row, column)), (count, count))
     matrix = sparse.csc_matrix(off_diagonal + sparse.diags(diagonal))
     if count <= _DIRECT:
-        heights[gap] = linalg.spsolve(matrix, right)
+        # this order of elimination suits symmetric matrices: a fifth of the default one's time
+        heights[gap] = linalg.spsolve(matrix, right, permc_spec="MMD_AT_PLUS_A")
         return
 
-    # about the mean: the tolerance, 1e-5, is then relative to the heights' differences
-    nearest = distance_transform_edt(gap, return_distances=False, return_indices=True)
-    guess = heights[tuple(nearest)][gap].astype(float)
+    # about the mean: the residual's tolerance is then relative to the heights' differences
+    guess = _coarse_membrane(heights)[gap]
     offset = float(guess.mean())
     rim = matrix @ np.full(count, offset)
     scale = sparse.diags(1.0 / diagonal)
@@ -338,3 +338,27 @@ def fill_gaps(heights: NDArray[np.float32]) -> None:
         matrix, right - rim, guess - offset, maxiter=20 * max(heights.shape), M=scale
     )
     heights[gap] = solution + offset
+
+
+def _coarse_membrane(heights: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return a map (rows, columns) whose gaps are filled at half the resolution.
+
+    The coarse heights are means of the known ones among 2 × 2 cells, interpolated linearly.
+    """
+    from scipy.ndimage import zoom
+
+    # an even number of rows and columns, the last ones repeated
+    padding = [(0, size % 2) for size in heights.shape]
+    even = np.pad(heights.astype(float), padding, mode="edge")
+    rows, columns = even.shape
+    blocks = even.reshape(rows // 2, 2, columns // 2, 2)
+
+    # means of what is known
+    known = np.isfinite(blocks)
+    sums = np.where(known, blocks, 0.0).sum(axis=(1, 3))
+    with np.errstate(invalid="ignore"):
+        coarse = (sums / known.sum(axis=(1, 3))).astype(np.float32)
+    fill_gaps(coarse)
+
+    fine = zoom(coarse.astype(float), 2, order=1, mode="nearest", grid_mode=True)
+    return fine[: heights.shape[0], : heights.shape[1]]
