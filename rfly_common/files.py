@@ -83,23 +83,36 @@ def write_text(path: StrPath, text: str) -> None:
 
 
 def write_whole(path: StrPath, data: bytes) -> None:
-    """Write a file, so that it is there whole or, if the process is killed, not at all.
+    """Write a file, so that it is there whole or not at all; see `open_whole`."""
+    with open_whole(path) as file:
+        file.write(data)
 
-    A link is followed, and a device is written directly. Raises OSError.
+
+@contextmanager
+def open_whole(path: StrPath) -> Iterator[BinaryIO]:
+    """Open a file for writing bytes; it takes the place of an old one at the end of the block.
+
+    If the block raises or the process is killed, the old file stays, or none. A link is followed,
+    and a device is written directly. Raises OSError, with the name of the target.
     """
     target = Path(os.path.realpath(path))
     if target.is_relative_to("/dev") or target.is_relative_to("/proc"):
-        target.write_bytes(data)
+        with target.open("wb") as device:
+            yield device
         return
+
     # several threads may write the same file
     part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
-        part.write_bytes(data)
+        with part.open("wb") as file:
+            yield file
         os.replace(part, target)
-    except OSError as error:
+    except BaseException as error:
         part.unlink(missing_ok=True)
-        # the user named the target, not the part
-        raise OSError(error.errno, error.strerror, str(target)) from error
+        if isinstance(error, OSError) and error.filename in (None, str(part)):
+            # the user named the target, not the part
+            raise OSError(error.errno, error.strerror, str(target)) from error
+        raise
 
 
 @contextmanager

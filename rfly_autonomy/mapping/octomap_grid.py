@@ -20,6 +20,7 @@ from rfly_autonomy.mapping import octomap_kernels as kernels
 from rfly_autonomy.mapping.octomap_parameters import OctomapParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
+from rfly_common.files import write_whole
 
 MAX_RAYS = 2_000_000
 """Most rays in one cloud."""
@@ -187,13 +188,7 @@ class OctomapGrid:
             raise ConfigError(
                 f"{target}: maps are written as .bt, not {target.suffix or 'without ending'!r}"
             )
-        part = target.with_name(target.name + ".part")
-        try:
-            part.write_bytes(self.binary_file())
-            os.replace(part, target)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
+        write_whole(target, self.binary_file())
 
 
 def warm_up() -> None:

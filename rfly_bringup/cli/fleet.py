@@ -13,6 +13,7 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.terminal import printable
+from rfly_common.files import write_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -255,7 +256,7 @@ def deconflict(
             print(printable(f"{name}: {', '.join(words)}"))
     if not changed:
         print("no vehicle comes too near to another: nothing is changed")
-    out.write_text(given.changed(found.changes), encoding="utf-8")
+    write_text(out, given.changed(found.changes))
     print(out)
 
 

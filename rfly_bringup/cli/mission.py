@@ -18,6 +18,7 @@ import typer
 from rfly_bringup.cli import options
 from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
+from rfly_common.files import write_text
 
 if TYPE_CHECKING:
     from rfly_common.geodesy import GeoPoint
@@ -405,9 +406,8 @@ def over_map(
 
 def _write_track(path: Path, track: list[tuple[float, float, float, float, float]]) -> None:
     """Write a track as CSV."""
-    with path.open("w", encoding="utf-8") as file:
-        file.write("time_s,x_east_m,y_north_m,z_up_m,yaw_enu_rad\n")
-        file.writelines(",".join(f"{value:.4f}" for value in row) + "\n" for row in track)
+    rows = [",".join(f"{value:.4f}" for value in row) for row in track]
+    write_text(path, "\n".join(["time_s,x_east_m,y_north_m,z_up_m,yaw_enu_rad", *rows, ""]))
 
 
 def read(

@@ -11,6 +11,7 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_common.errors import ConfigError
+from rfly_common.files import open_whole
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.terrain import Terrain
@@ -118,11 +119,12 @@ def _write_csv(file: Path, columns: Any) -> None:
     """Write the points of a profile."""
     import numpy as np
 
-    np.savetxt(
-        file,
-        columns,
-        fmt=["%.4f", "%.4f", "%.4f", "%.4f", "%d"],
-        delimiter=",",
-        header="distance,x,y,altitude,inside",
-        comments="",
-    )
+    with open_whole(file) as out:
+        np.savetxt(
+            out,
+            columns,
+            fmt=["%.4f", "%.4f", "%.4f", "%.4f", "%d"],
+            delimiter=",",
+            header="distance,x,y,altitude,inside",
+            comments="",
+        )

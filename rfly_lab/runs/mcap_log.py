@@ -35,6 +35,7 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.motor_channels import FIRST_ID, model_type, motor_channels
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Floats
+from rfly_common.files import open_whole
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_common.imports import require
@@ -118,7 +119,7 @@ def write_mcap(run: ScenarioRun | ClosedLoopRun, path: Path, vehicle: str = "amp
         messages = _in_time(truth, _sensed(closed, vehicle))
         topics = TOPICS | SENSED_TOPICS
 
-    with path.open("wb") as file, Writer(file) as writer:
+    with open_whole(path) as file, Writer(file) as writer:
         schemas = {
             kind: writer.register_msgdef(kind.replace("/", "/msg/"), message_definition(kind))
             for kind in topics.values()

@@ -12,6 +12,7 @@ import numpy as np
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
+from rfly_common.files import open_whole
 from rfly_lab.runs.recorder import ScenarioRun
 
 _UNSUPPORTED_FORMATS = (".npz", ".parquet")
@@ -84,7 +85,8 @@ def modes(run: ScenarioRun) -> list[str]:
 def write_csv(run: ScenarioRun, path: Path) -> None:
     """Write one row per sample: the mode, then the columns of `table`."""
     names, numbers = table(run)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(",".join(["mode", *names]) + "\n")
+    with open_whole(path) as file:
+        file.write((",".join(["mode", *names]) + "\n").encode())
         for mode, row in zip(modes(run), numbers.tolist(), strict=True):
-            file.write(mode + "," + ",".join(f"{value:.9g}" for value in row) + "\n")
+            line = mode + "," + ",".join(f"{value:.9g}" for value in row) + "\n"
+            file.write(line.encode())

@@ -22,7 +22,7 @@ import numpy as np
 
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, MissionFileError
-from rfly_common.files import StrPath, read_regular
+from rfly_common.files import StrPath, read_regular, write_text
 from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
@@ -191,7 +191,7 @@ def write_mission(
         if mission.rally:
             changed += ("rallyPoints: a .waypoints file has no place for them",)
 
-    target.write_text(text, encoding="utf-8")
+    write_text(target, text)
     return changed
 
 

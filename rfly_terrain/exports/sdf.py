@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-from rfly_common.files import StrPath
+from rfly_common.files import StrPath, write_whole
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import relief_pixels
 from rfly_terrain.world.models import Color, Model, cylinder_part, part_triangles, placed_part
@@ -345,7 +345,7 @@ def _write_png(file: Path, pixels: NDArray[np.uint8] | NDArray[np.uint16]) -> No
         raise ConfigError(
             f"{file}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels"
         )
-    file.write_bytes(png.tobytes())
+    write_whole(file, png.tobytes())
 
 
 def _world(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, open_regular
+from rfly_common.files import MAX_CELLS, StrPath, open_regular, open_whole
 from rfly_common.geodesy import geo_point
 from rfly_common.untrusted_files.numpy_files import (
     ArrayHeader,
@@ -148,7 +148,7 @@ def write_npy(height_map: HeightMap, path: StrPath) -> None:
 
     Row 0 is the northern edge; columns run west to east.
     """
-    with Path(path).open("wb") as file:
+    with open_whole(path) as file:
         np.save(file, north_up(height_map, height_map.heights))
 
 
@@ -161,7 +161,7 @@ def write_npz(height_map: HeightMap, path: StrPath) -> None:
     extra: dict[str, Any] = {}
     if height_map.geo_origin is not None:
         extra["geo_origin"] = np.array(height_map.geo_origin)
-    with Path(path).open("wb") as file:
+    with open_whole(path) as file:
         np.savez_compressed(
             file,
             heights_up=height_map.heights,

@@ -45,7 +45,7 @@ USUAL_NUMBERS = (
 _SAMPLE = 65_536
 """Steps of which the median is taken."""
 _DIRECT = 1_000_000
-"""Unknown cells that are solved for at once (some 10 s and 1.5 GB); more begin with a coarser map."""
+"""Unknown cells that are solved for at once (some 10 s, 1.5 GB); more begin with a coarser map."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-from rfly_common.files import StrPath, read_regular
+from rfly_common.files import StrPath, open_whole, read_regular
 
 MAX_BYTES = 100_000_000
 MAX_POINTS = 1_000_000
@@ -48,10 +48,11 @@ def write_cloud(points: NDArray[np.float32], path: StrPath) -> None:
     elif ending == ".pcd":
         _write_with_header(path, _pcd_header(cloud), cloud)
     elif ending == ".npy":
-        with path.open("wb") as file:  # np.save by name would add an ending
+        with open_whole(path) as file:  # np.save by name would add an ending
             np.save(file, points)
     elif ending == ".xyz":
-        np.savetxt(path, cloud.reshape(-1, 3), fmt="%.4f")
+        with open_whole(path) as file:
+            np.savetxt(file, cloud.reshape(-1, 3), fmt="%.4f")
     else:
         raise ConfigError(
             f"{path}: clouds are written as {', '.join(CLOUD_ENDINGS)}, "
@@ -61,7 +62,7 @@ def write_cloud(points: NDArray[np.float32], path: StrPath) -> None:
 
 def _write_with_header(path: Path, header: str, cloud: NDArray[Any]) -> None:
     """Write a header, then the numbers."""
-    with path.open("wb") as file:
+    with open_whole(path) as file:
         file.write(header.encode("ascii"))
         file.write(cloud.data)
 

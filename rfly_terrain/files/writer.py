@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, sole_writer
+from rfly_common.files import MAX_CELLS, StrPath, sole_writer, write_whole
 from rfly_terrain.map_files.calibration import (
     MAX_TXT_BYTES,
     ThirdPixelRule,
@@ -247,15 +247,5 @@ def _replace_pair(files: MapFiles, png: bytes, txt: bytes) -> None:
             old_txt = read_start(files.txt, MAX_TXT_BYTES)
         except (TerrainFileNotFound, TerrainFormatError):
             old_txt = txt
-        _replace(files.png, png if old_txt == txt else with_superseded(png, old_txt))
-        _replace(files.txt, txt)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write the whole file or leave the old one."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(data)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+        write_whole(files.png, png if old_txt == txt else with_superseded(png, old_txt))
+        write_whole(files.txt, txt)

@@ -21,7 +21,7 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping
 from rfly_common.config.marked_yaml import Document, dump_yaml
 from rfly_common.errors import ConfigError, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, read_regular
+from rfly_common.files import MAX_CELLS, StrPath, read_regular, write_text, write_whole
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.map_files.png_header import SIGNATURE, TRANSPARENCY, PngHeader, picture_chunks
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
@@ -241,7 +241,7 @@ def _save(
 
     # no yaml, rather than an old one, until the new image is there
     file.unlink(missing_ok=True)
-    file.with_suffix(f".{image_format}").write_bytes(encoded)
+    write_whole(file.with_suffix(f".{image_format}"), encoded)
     keys = {
         "image": f"{file.stem}.{image_format}",
         "mode": mode,
@@ -251,7 +251,7 @@ def _save(
         "occupied_thresh": OCCUPIED_THRESH,
         "free_thresh": FREE_THRESH,
     }
-    file.write_text(dump_yaml(keys), encoding="utf-8")
+    write_text(file, dump_yaml(keys))
 
 
 def _parse(data: bytes, file: str) -> Document:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
+from rfly_common.files import write_text
 
 
 @dataclass(frozen=True)
@@ -157,4 +158,4 @@ def write_plan(plan: Plan, path: str | Path) -> None:
         plan.position, plan.heading, [*modes, modes[-1]], strict=True
     ):
         writer.writerow([f"{x:.4f}", f"{y:.4f}", f"{z:.4f}", f"{heading:.6f}", mode])
-    Path(path).write_text(text.getvalue(), encoding="utf-8")
+    write_text(path, text.getvalue())

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-from rfly_common.files import StrPath
+from rfly_common.files import StrPath, open_whole
 from rfly_common.imports import require
 from rfly_terrain.height_map.point_cloud import Region, selected
 
@@ -206,7 +206,8 @@ def picture(path: StrPath, size: tuple[float, float], dpi: int = 110) -> Iterato
     figure = Figure(figsize=size, dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     yield figure
-    figure.savefig(path)
+    with open_whole(path) as file:
+        figure.savefig(file, format=Path(path).suffix[1:].lower())
 
 
 def region_about(height_map: HeightMap, middle: ArrayLike, half: ArrayLike) -> Region:

@@ -26,7 +26,7 @@ from rfly_common.config.documents import (
 from rfly_common.config.marked_yaml import Document, core_kind
 from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, ShapeError
-from rfly_common.files import StrPath
+from rfly_common.files import StrPath, write_whole
 from rfly_terrain.world.ground_friction import FrictionArea, GroundFriction, friction_layer
 from rfly_terrain.world.mesh_files import mesh_parts
 from rfly_terrain.world.models import (
@@ -287,7 +287,7 @@ def write_world(world: World, path: StrPath) -> None:
             f"{path}: {len(data):,} bytes, a world file has at most {MAX_FILE_BYTES:,}: "
             "take fewer objects"
         )
-    Path(path).write_bytes(data)
+    write_whole(path, data)
 
 
 def world_to_yaml(world: World) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from PIL import Image
 
 from rfly_common.errors import ConfigError
+from rfly_common.files import open_whole
 from rfly_viewer.window.chromium import Chromium
 from rfly_viewer.window.server import Settings, Viewer
 from rfly_viewer.wire.playback import Playback
@@ -71,14 +72,16 @@ def make_film(
         pictures.append(Image.open(io.BytesIO(picture)).convert("RGB"))
         progress(number / frames)
 
-    pictures[0].save(
-        film,
-        save_all=True,
-        append_images=pictures[1:],
-        duration=1000 // FRAMES_PER_S,
-        loop=0,
-        quality=_QUALITY,
-    )
+    with open_whole(film) as file:
+        pictures[0].save(
+            file,
+            format=film.suffix[1:].lower(),
+            save_all=True,
+            append_images=pictures[1:],
+            duration=1000 // FRAMES_PER_S,
+            loop=0,
+            quality=_QUALITY,
+        )
 
 
 def _pictures(

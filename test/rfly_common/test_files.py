@@ -4,19 +4,23 @@
 """Files are opened in one way: at once, regular ones only, and none above its limit."""
 
 import os
+import resource
 import socket
 
+import numpy as np
 import pytest
 
 from rfly_collision.shapes.vehicle_xml import read_vehicle_xml
 from rfly_common import files
 from rfly_common.config.documents import read_config
 from rfly_common.errors import RflyError
-from rfly_common.files import open_regular, read_regular, write_text
+from rfly_common.files import open_regular, open_whole, read_regular, write_text
 from rfly_missions.mission.files import read_mission
 from rfly_terrain.files.arrays import import_array
+from rfly_terrain.files.points import write_cloud
 from rfly_terrain.map_files.png_txt import MapFiles, read_header, read_map
 from rfly_terrain.occupancy.files import load_map
+from rfly_terrain.plots.relief import picture
 from rfly_trajectory.paths.point_files import read_points
 from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
@@ -97,3 +101,55 @@ def test_a_text_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert target.read_text() == "new"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.yaml", "link.yaml"]
     write_text("/dev/null", "text")
+
+
+@pytest.fixture
+def disk_of_1000_bytes():
+    """Let no file of this process grow beyond 1,000 bytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def write_with_open_whole(path):
+    with open_whole(path) as file:
+        for _ in range(100):
+            file.write(bytes(100))
+            file.flush()
+
+
+def write_plot(path):
+    with picture(path, (3, 2)) as figure:
+        figure.subplots().plot([0, 1])
+
+
+def write_points(path):
+    write_cloud(np.zeros((20, 30, 3), np.float32), path)
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("run.csv", write_with_open_whole),
+        pytest.param("plot.png", write_plot, marks=pytest.mark.needs("matplotlib")),
+        ("cloud.ply", write_points),
+        ("cloud.xyz", write_points),
+    ],
+)
+def test_a_full_disk_leaves_the_old_file_and_no_part(name, write, tmp_path, disk_of_1000_bytes):
+    target = tmp_path / name
+    target.write_bytes(b"old")
+    with pytest.raises(OSError, match=name) as caught:
+        write(target)
+    assert caught.value.filename == str(target)
+    assert [file.name for file in tmp_path.iterdir()] == [name]
+    assert target.read_bytes() == b"old"
+
+
+def test_an_error_while_writing_leaves_no_file(tmp_path):
+    """The error is the writer's own; a file that it failed to read is still the one it names."""
+    with pytest.raises(FileNotFoundError) as caught, open_whole(tmp_path / "out.csv"):
+        (tmp_path / "absent.txt").read_text()
+    assert caught.value.filename == str(tmp_path / "absent.txt")
+    assert not list(tmp_path.iterdir())
