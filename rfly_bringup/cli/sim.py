@@ -4,6 +4,7 @@
 """`rfly sim`: scenarios and sweeps of the land-air vehicle, faster than real time, without ROS."""
 
 import itertools
+import math
 import sys
 import time
 from collections import Counter
@@ -287,14 +288,17 @@ def run(
     from rfly_lab.runs.closed_loop import run_closed_loop
     from rfly_lab.runs.closed_loop import warm_up as warm_up_closed_loop
     from rfly_lab.runs.run import run_scenario
-    from rfly_lab.runs.sweep import read_row
+    from rfly_lab.runs.sweep import TableRow, read_row, result_of
 
     given.check_files()
     estimate = given.estimate
     changes: tuple[Change, ...] = ()
+    of_table: TableRow | None = None
     if given.row is not None:
-        scenario, changes, by_estimates = read_row(Path(scenario), given.row)
-        estimate = estimate or by_estimates
+        of_table = read_row(Path(scenario), given.row)
+        scenario = of_table.scenario
+        changes = of_table.changes
+        estimate = estimate or of_table.estimate
     loaded = Scenario.load(scenario, given.search_path or (), changes)
     if given.seed is not None:
         loaded = loaded.with_seed(given.seed)
@@ -321,12 +325,28 @@ def run(
         seconds = time.perf_counter() - begin
 
     _show(done, seconds, closed)
+    is_repeated = given.seed is given.sensors is given.estimator is None
+    if of_table is not None and is_repeated and estimate == of_table.estimate:
+        result = result_of(done, closed.rms_error()[0] if closed else math.nan)
+        _tell_differences(of_table.differences(result))
     if given.fingerprint:
         print(f"hash {(closed or done).fingerprint()}")
     _write(done, given.files(), closed)
     if not done.reached:
         print(f"rfly: {done.ending}", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _tell_differences(names: list[str]) -> None:
+    """Warn that a repeated run did not come out as its row of a table says."""
+    if not names:
+        return
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    print(
+        f"rfly: this run is not as its row says ({shown}): the scenario, its files or this "
+        "package have changed since the sweep",
+        file=sys.stderr,
+    )
 
 
 def _write(

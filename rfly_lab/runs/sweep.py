@@ -24,7 +24,7 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.config.parameter_files import Change, KeyPath, parse_key_path
 from rfly_common.errors import ConfigError
-from rfly_common.files import Closing, write_text
+from rfly_common.files import Closing, read_regular, write_text
 from rfly_common.threads.cluster import on_dask
 from rfly_common.threads.processes import in_processes, parallel_jobs
 from rfly_lab.runs.recorder import ScenarioRun
@@ -160,12 +160,8 @@ class ResultTable(Closing):
 
     def add(self, run: int, result: Result) -> None:
         """Write the result of a run, given by its number."""
-        numbers = [
-            f"{value:.9g}" if isinstance(value, float) else value
-            for value in dataclasses.astuple(result)
-        ]
         own = run, self._sweep.source, self._sweep.estimate
-        self._rows[run] = csv_line([*own, *self._combinations[run].values(), *numbers])
+        self._rows[run] = csv_line([*own, *self._combinations[run].values(), *_written(result)])
         self._file.write(self._rows[run])
         self._file.flush()
 
@@ -177,11 +173,21 @@ class ResultTable(Closing):
             write_text(self._path, self._header + "".join(rows))
 
 
+def _written(result: Result) -> list[str]:
+    """Return the fields of a result as a table has them."""
+    values = dataclasses.astuple(result)
+    return [f"{value:.9g}" if isinstance(value, float) else str(value) for value in values]
+
+
 def csv_line(values: Sequence[Any]) -> str:
     """Return a line of a CSV file."""
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(values)
     return line.getvalue()
+
+
+_MAX_TABLE_BYTES = 200_000_000
+"""Largest table of a sweep, bytes: 100,000 runs."""
 
 
 class TableRow(NamedTuple):
@@ -192,14 +198,22 @@ class TableRow(NamedTuple):
     estimate: bool
     """True for a run by estimates."""
 
+    fields: tuple[str, ...]
+    """Fields of the result as written, in the order of FIELDS; empty if some are absent."""
+
+    def differences(self, result: Result) -> list[str]:
+        """Return the names of the fields that another result has otherwise."""
+        both = zip(FIELDS, self.fields, _written(result), strict=False)
+        return [name for name, old, new in both if old != new]
+
 
 def read_row(path: Path, run: int) -> TableRow:
     """Return a run of a table, by its number. Raise ConfigError for another file or number."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader(file)
-            names = list(rows.fieldnames or ())
-            known = {row["run"]: row for row in rows if names[:1] == ["run"]}
+        text = read_regular(path, _MAX_TABLE_BYTES).decode()
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        names = list(rows.fieldnames or ())
+        known = {row["run"]: row for row in rows if names[:1] == ["run"]}
     except (UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{path}: no table of rfly sim sweep: {error}") from None
 
@@ -215,7 +229,8 @@ def read_row(path: Path, run: int) -> TableRow:
         for name in names
         if name not in _OF_A_RUN and name not in FIELDS
     )
-    return TableRow(row[SCENARIO_COLUMN], changes, row[ESTIMATE_COLUMN] == "True")
+    fields = tuple(row[name] for name in FIELDS) if row.keys() >= set(FIELDS) else ()
+    return TableRow(row[SCENARIO_COLUMN], changes, row[ESTIMATE_COLUMN] == "True", fields)
 
 
 class Spread(NamedTuple):

@@ -419,6 +419,13 @@ def test_a_row_of_a_table_repeats_its_run_bit_by_bit(scenario, tmp_path, estimat
     assert repr(result_of(run, results[2].estimate_error_m)) == repr(results[2])
     assert math.isfinite(results[2].estimate_error_m) is estimate
 
+    # the row's own result, and others
+    assert row.differences(results[2]) == []
+    assert row.differences(replace(results[2], energy_j=1.0, crashed=True)) == [
+        "crashed",
+        "energy_j",
+    ]
+
 
 @pytest.mark.parametrize(
     ("text", "run", "expected"),
