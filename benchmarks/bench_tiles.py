@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.harness import Row, agreement, measure, same
 from rfly_terrain import HeightMap, TiledHeightMap
 from rfly_terrain.files.raster_file import rasterio_module
-from rfly_terrain.tiles.tile_files import MANIFEST, TileGrid, manifest_text, tile_path
+from rfly_terrain.tiles.tile_files import MANIFEST, TileGrid, manifest_text, tile_name
 from rfly_terrain.warm_up import warm_up
 
 STEP = 5.0
@@ -166,7 +166,7 @@ def write_tiles(
         side=side,
     )
     (folder / "tiles").mkdir(parents=True)
-    first = tile_path(folder, 0, 0)
+    first = folder / tile_name(0, 0)
     with rasterio.open(
         first,
         "w",
@@ -187,6 +187,6 @@ def write_tiles(
     for i in range(files):
         for j in range(files):
             if (i, j) != (0, 0):
-                os.link(first, tile_path(folder, i, j))
+                os.link(first, folder / tile_name(i, j))
     (folder / MANIFEST).write_text(manifest_text(grid))
     return folder

@@ -154,7 +154,7 @@ SearchPath = Annotated[
     typer.Option(
         "--search-path",
         metavar="FOLDER",
-        help="a folder to look in first; repeatable",
+        help="a folder to look in first, or the http(s) address of one with tiles; repeatable",
     ),
 ]
 ThirdPixelOption = Annotated[

@@ -17,6 +17,7 @@ from rfly_bringup.cli.terrain_tile import tile
 from rfly_bringup.cli.terrain_viewshed import viewshed
 from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.terrain import Terrain, TerrainQuery
@@ -180,7 +181,7 @@ def info(
     else:
         facts = _tiles_facts(tiles)
         rows = [(key, str(value)) for key, value in facts.items()]
-        title = tiles.stem
+        title = Path(tiles).stem
     if as_json:
         print(json.dumps(facts, indent=2))
         return
@@ -379,7 +380,7 @@ def _facts(rfly_map: "RflySimMap") -> dict[str, Any]:
     }
 
 
-def _tiles_facts(path: Path) -> dict[str, Any]:
+def _tiles_facts(path: StrPath) -> dict[str, Any]:
     """Return what `rfly terrain info` shows of a map in tiles."""
     from rfly_terrain.tiles.tiled_height_map import TiledHeightMap
 

@@ -32,6 +32,7 @@ from rfly_bringup.nodes.node_set import (
     is_given,
     node_parameters,
     same,
+    split_list,
     started_nodes,
     switch,
 )
@@ -338,7 +339,7 @@ def _facts(settings: Mapping[str, str]) -> Facts:
     from rfly_common.config.parameter_files import checked_document, read_parameters
 
     name = settings["scenario"]
-    folders = [part for part in settings["map_search_path"].split(os.pathsep) if part]
+    folders = split_list(settings["map_search_path"])
     scenario = Scenario.load(name, folders)
     data, file, _ = read_parameters("scenario", "rfly_amphibious", "scenarios", name)
     content = checked_document(

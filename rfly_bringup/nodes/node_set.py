@@ -304,14 +304,21 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
         elif argument in _SWITCHES:
             parameters[parameter] = text == "true"
         elif argument in _LISTS:
-            parts = (part.strip() for part in text.split(_LISTS[argument]))
-            parameters[parameter] = [part for part in parts if part]
+            parameters[parameter] = split_list(text, _LISTS[argument])
         else:
             parameters[parameter] = text
 
     if arguments.get("use_sim_time"):
         parameters["use_sim_time"] = arguments["use_sim_time"] == "true"
     return parameters
+
+
+def split_list(text: str, separator: str = os.pathsep) -> list[str]:
+    """Return the parts of a list, without spaces around them. Addresses keep their colons."""
+    end = re.escape(separator)
+    host = rf"(?:\[[^\]]*\]|[^/{end}]*)(?::\d+)?"
+    parts = re.findall(rf"\s*https?://{host}[^{end}]*|[^{end}]+", text)
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _number(argument: str, text: str) -> int | float:

@@ -15,7 +15,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_fil
 from rfly_terrain.files.ascii_grid import check_ascii_grid
 from rfly_terrain.files.crs_text import checked_crs
 from rfly_terrain.files.gaps import GapSearch, HeightScale, Nodata, drop_voids, holds_number
+from rfly_terrain.files.web_files import WebPlace, web_opener
 
 if TYPE_CHECKING:
     from rasterio import Affine
@@ -109,11 +110,20 @@ def open_raster(path: StrPath) -> Iterator[DatasetReader]:
 
 @contextmanager
 def open_alone(path: StrPath, drivers: Sequence[str]) -> Iterator[DatasetReader]:
-    """Yield a raster of one of some formats, whose pieces fit in memory; raise as `open_raster`."""
+    """Yield a raster of one of some formats, whose pieces fit in memory; raise as `open_raster`.
+
+    One on a server is a GeoTIFF, of which only the needed parts are read.
+    """
     rasterio = rasterio_module()
-    with terrain_file_errors(path):
-        open_regular(path).close()
-    file = os.path.abspath(path)  # a path, not another kind of name that GDAL knows
+    if isinstance(path, WebPlace):
+        file = path.url
+        opener = web_opener(path)
+        drivers = ("GTiff",)
+    else:
+        with terrain_file_errors(path):
+            open_regular(path).close()
+        file = os.path.abspath(path)  # a path, not another kind of name that GDAL knows
+        opener = nullcontext()
     advice = "convert it with gdal_translate"
     if file.lower().endswith(".hgt"):
         advice = (
@@ -123,21 +133,22 @@ def open_alone(path: StrPath, drivers: Sequence[str]) -> Iterator[DatasetReader]
 
     with (
         rasterio.Env(**GDAL_OPTIONS),
+        opener as open_part,
         reader_errors(
             lambda text: TerrainFormatError(
                 f"{path}: cannot be read as a raster ({', '.join(drivers)}); {advice}: {text}"
             )
         ),
-        open_first(file, drivers) as dataset,
+        open_first(file, drivers, open_part) as dataset,
     ):
         _check_blocks(dataset, path)
         yield dataset
 
 
-def open_first(file: str, drivers: Sequence[str]) -> DatasetReader:
+def open_first(file: str, drivers: Sequence[str], opener: Any = None) -> DatasetReader:
     """Open a file with the first driver that accepts it.
 
-    If none does, raise the error of the first one, GTiff's.
+    If none does, raise the error of the first one, GTiff's. opener: see rasterio.open.
     """
     rasterio = rasterio_module()
     errors = []
@@ -146,7 +157,7 @@ def open_first(file: str, drivers: Sequence[str]) -> DatasetReader:
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         for driver in drivers:
             try:
-                return rasterio.open(file, driver=driver)
+                return rasterio.open(file, driver=driver, opener=opener)
             except rasterio.errors.RasterioIOError as error:
                 errors.append(error)
     raise errors[0]

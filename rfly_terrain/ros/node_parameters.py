@@ -25,7 +25,9 @@ class TerrainParameters:
         "folder of tiles or of a GeoTIFF in metres",
     )
     map_search_path: list[str] = parameter(
-        [], "folders in which maps are searched before all others"
+        [],
+        "folders in which maps are searched before all others; a map in tiles may be on a web "
+        "server, if the http(s) address of a folder there is one of them",
     )
     frame_id: str = parameter(
         "map",

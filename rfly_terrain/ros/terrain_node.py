@@ -234,7 +234,7 @@ class TerrainNode(Node):
         origin, source = self._choose_geo_origin(terrain)
         self.get_logger().info(
             f"map {terrain.name!r}: {terrain.rows} x {terrain.columns} cells "
-            f"from {' and '.join(map(str, terrain.files))}; "
+            f"from {' and '.join(map(str, terrain.files)) or 'a server'}; "
             f"origin at latitude {origin[0]:.7f}, longitude {origin[1]:.7f}, "
             f"altitude {origin[2]:.2f} m ({source})"
         )

@@ -47,7 +47,7 @@ from rfly_terrain.tiles.tile_files import (
     TILE_NAMES,
     TileGrid,
     manifest_text,
-    tile_path,
+    tile_name,
 )
 
 CONVERSION = "conversion.json"
@@ -166,7 +166,7 @@ class TilePlan:
 
     def write(self, i: int, j: int) -> tuple[float, float]:
         """Write a file unless it is there, and return its lowest and highest elevation, m."""
-        path = tile_path(self.folder, i, j)
+        path = self.folder / tile_name(i, j)
         found = _range_in(path)
         if found is not None:
             return found
@@ -198,8 +198,8 @@ class TilePlan:
         # in memory, as GDAL does not tell that the disk was full when it closes a file
         with rasterio.io.MemoryFile() as file:
             with file.open(**profile) as dataset:
+                dataset.update_tags(z_min=repr(low), z_max=repr(high))  # before the heights in it
                 dataset.write(heights, 1)
-                dataset.update_tags(z_min=repr(low), z_max=repr(high))
             write_whole(path, file.read())
         return low, high
 

@@ -1,7 +1,11 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Terrain by name: a folder of tiles, a GeoTIFF, or a map of RflySim, in the same folders."""
+"""Terrain by name: a folder of tiles, a GeoTIFF, or a map of RflySim, in the same folders.
+
+A folder of the search path may be the address of a web server, on which tiles and GeoTIFFs are
+looked for. No other server is asked, and none for the maps of RflySim.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,22 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rfly_common.errors import ConfigError, TerrainError, TerrainFormatError
+from rfly_common.errors import (
+    ConfigError,
+    TerrainError,
+    TerrainFileNotFound,
+    TerrainFormatError,
+)
 from rfly_common.files import MAX_CELLS, StrPath
 from rfly_common.untrusted_files.allowed_folders import is_below, without_content
+from rfly_common.untrusted_files.reader_errors import terrain_file_errors
 from rfly_terrain.files.terrain_message import is_plain, load_asked_map
+from rfly_terrain.files.web_files import WebPlace, is_web
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.terrain import Terrain
 from rfly_terrain.map_files.search import search_folders
-from rfly_terrain.tiles.tile_files import MANIFEST
+from rfly_terrain.tiles.tile_files import MANIFEST, is_raster
 from rfly_terrain.tiles.tiled_height_map import MEMORY_MB, TiledHeightMap
-
-_RASTERS = (".tif", ".tiff")
 
 
 def open_terrain(
@@ -46,7 +55,7 @@ def load_terrain(name: StrPath, search_path: Sequence[StrPath] = ()) -> HeightMa
     return HeightMap.load(name, search_path) if path is None else whole_map(path)
 
 
-def whole_map(path: Path) -> HeightMap:
+def whole_map(path: Path | WebPlace) -> HeightMap:
     """Return all heights of a folder of tiles or a GeoTIFF; see `load_terrain`."""
     terrain = TiledHeightMap.open(path)
     count = terrain.rows * terrain.columns
@@ -59,14 +68,27 @@ def whole_map(path: Path) -> HeightMap:
     return terrain.part()
 
 
-def find_tiles(name: StrPath, search_path: Sequence[StrPath] = ()) -> Path | None:
+def find_tiles(name: StrPath, search_path: Sequence[StrPath] = ()) -> Path | WebPlace | None:
     """Return the folder of tiles or GeoTIFF of a name or path; None if there is none.
 
-    The places are those of `find_map`.
+    The places are those of `find_map`. Raises TerrainFileNotFound for an address of which no folder
+    on the search path has a map, TerrainFormatError for a server that does not answer.
     """
-    places = ("", *search_path, *search_folders())
-    paths = (Path(folder, os.path.expanduser(name)) for folder in places)
-    return next(filter(_is_tiled, paths), None)
+    name = os.path.expanduser(name)
+    for folder in ("", *search_path, *search_folders()):
+        if is_web(folder):
+            place = _tiles_on_server(folder, name)
+            if place is not None:
+                return place
+        elif _is_tiled(Path(folder, name)):
+            return Path(folder, name)
+
+    if is_web(name):
+        raise TerrainFileNotFound(
+            "map on a server: no tiles below an address of the search path; allow one with "
+            "--search-path, or the parameter map_search_path, such as https://HOST/FOLDER"
+        )
+    return None
 
 
 def open_asked_terrain(
@@ -78,8 +100,13 @@ def open_asked_terrain(
     """
     folders = [*search_path, *(search_folders() if is_plain(name) else ())]
     for folder in folders:
-        path = Path(os.path.realpath(Path(folder, name)))
-        if _is_tiled(path) and is_below(path, folder):
+        path: Path | WebPlace | None
+        if is_web(folder):
+            path = _tiles_on_server(folder, name)
+        else:
+            path = Path(os.path.realpath(Path(folder, name)))
+            path = path if _is_tiled(path) and is_below(path, folder) else None
+        if path is not None:
             try:
                 return TiledHeightMap.open(path, memory_mb=memory_mb)
             except TerrainError as error:
@@ -92,6 +119,15 @@ def open_asked_terrain(
 def _is_tiled(path: Path) -> bool:
     """Return whether a path is that of a folder of tiles or a GeoTIFF."""
     try:
-        return (path / MANIFEST).is_file() or (path.suffix.lower() in _RASTERS and path.is_file())
+        return (path / MANIFEST).is_file() or (is_raster(path) and path.is_file())
     except (OSError, ValueError):  # a name that the file system cannot hold
         return False
+
+
+def _tiles_on_server(folder: StrPath, name: str) -> WebPlace | None:
+    """Return the folder of tiles or GeoTIFF below an address; None if the server has none."""
+    place = WebPlace.allowed(os.fspath(folder)).below(name)
+    if place is None:
+        return None
+    with terrain_file_errors(place):
+        return place if (place if is_raster(place) else place / MANIFEST).exists() else None

@@ -25,6 +25,7 @@ from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_fil
 from rfly_terrain.files.dem_import import raster_grid
 from rfly_terrain.files.gaps import HIGHEST, LOWEST, HeightScale
 from rfly_terrain.files.raster_file import RasterHeights, open_raster
+from rfly_terrain.files.web_files import WebPlace
 
 MANIFEST = "terrain.json"
 """Name of a folder's manifest, which is written last."""
@@ -78,16 +79,16 @@ class TileGrid:
 class TileFiles:
     """Reader of the samples."""
 
-    path: Path
+    path: Path | WebPlace
     """The folder, or the only file."""
     grid: TileGrid
     band: int
     scale: HeightScale
     is_folder: bool
 
-    def file(self, i: int, j: int) -> Path:
+    def file(self, i: int, j: int) -> Path | WebPlace:
         """Return the path of the file that is the i-th from the west, the j-th from the south."""
-        return tile_path(self.path, i, j) if self.is_folder else self.path
+        return self.path / tile_name(i, j) if self.is_folder else self.path
 
     def read(self, rows: range, columns: range) -> NDArray[np.float32]:
         """Return heights, m, z up, (rows, columns), of samples that are all in one file.
@@ -125,9 +126,9 @@ class TileFiles:
         return heights
 
 
-def tile_path(folder: Path, i: int, j: int) -> Path:
-    """Return the path of a file in a folder of tiles: i from the west, j from the south."""
-    return folder / "tiles" / f"east{i:05d}_north{j:05d}.tif"
+def tile_name(i: int, j: int) -> str:
+    """Return the name of a file in a folder of tiles: i from the west, j from the south."""
+    return f"tiles/east{i:05d}_north{j:05d}.tif"
 
 
 def open_files(path: StrPath) -> TileFiles:
@@ -136,8 +137,13 @@ def open_files(path: StrPath) -> TileFiles:
     Raises TerrainFileNotFound, TerrainFormatError, and ConfigError for a raster whose cells have to
     be resampled.
     """
-    place = Path(path).absolute()
-    if (place / MANIFEST).exists() or place.is_dir():
+    if isinstance(path, WebPlace):
+        place: Path | WebPlace = path
+        is_folder = not is_raster(path)
+    else:
+        place = Path(path).absolute()
+        is_folder = (place / MANIFEST).exists() or place.is_dir()
+    if is_folder:
         return TileFiles(place, _read_manifest(place / MANIFEST), 1, HeightScale(), is_folder=True)
 
     with open_raster(place) as dataset:
@@ -160,10 +166,18 @@ def open_files(path: StrPath) -> TileFiles:
     return TileFiles(place, grid, own.band, own.scale, is_folder=False)
 
 
-def _read_manifest(path: Path) -> TileGrid:
+def is_raster(path: Path | WebPlace) -> bool:
+    """Return whether a name is that of a GeoTIFF."""
+    return path.suffix.lower() in (".tif", ".tiff")
+
+
+def _read_manifest(path: Path | WebPlace) -> TileGrid:
     """Return the content of a manifest."""
     with terrain_file_errors(path):
-        data = read_regular(path, MAX_MANIFEST_BYTES)
+        if isinstance(path, WebPlace):
+            data = path.read(MAX_MANIFEST_BYTES)
+        else:
+            data = read_regular(path, MAX_MANIFEST_BYTES)
     with reader_errors(lambda text: TerrainFormatError(f"{path}: no manifest of tiles: {text}")):
         facts = json.loads(data)
         if facts.pop("format", None) != FORMAT:

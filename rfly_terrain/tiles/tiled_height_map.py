@@ -35,6 +35,7 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import TerrainError
 from rfly_common.files import MAX_CELLS, StrPath
 from rfly_common.kernels.parallel import in_chunks
+from rfly_terrain.files.web_files import WebPlace
 from rfly_terrain.height_map import ray_cast
 from rfly_terrain.height_map.arguments import check_finite, flat_arrays, for_kernels, run
 from rfly_terrain.height_map.ground import ground_of_grid
@@ -138,7 +139,7 @@ class TiledHeightMap(Terrain):
         self.z_max = grid.z_max - datum
         self.name = files.path.stem
         self.geo_origin = grid.geo_origin
-        self.files = (files.path,)
+        self.files = () if isinstance(files.path, WebPlace) else (files.path,)
         place = (self.origin_x, self.origin_y, self.step_x, self.step_y)
         no_heights = np.zeros(1, np.float32)
         no_heights.flags.writeable = False
@@ -161,8 +162,8 @@ class TiledHeightMap(Terrain):
     def open(cls, path: StrPath, *, memory_mb: float = MEMORY_MB) -> TiledHeightMap:
         """Open a folder of `rfly terrain tile`, or a GeoTIFF whose cells are metres.
 
-        The GeoTIFF should be cloud-optimised or tiled: a tile is read at a time. Raises
-        TerrainFileNotFound, TerrainFormatError, and ConfigError for a raster that has to be
+        The GeoTIFF should be cloud-optimised or tiled: a tile is read at a time. `WebPlace.allowed`
+        makes a path of an address on a web server. Raises TerrainFileNotFound, TerrainFormatError, and ConfigError for a raster that has to be
         resampled.
         """
         return cls(open_files(path), memory_mb)

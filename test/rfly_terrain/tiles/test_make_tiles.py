@@ -19,7 +19,7 @@ from rfly_terrain import TiledHeightMap, import_dem
 from rfly_terrain.tiles import make_tiles as module
 from rfly_terrain.tiles.make_tiles import TileOptions, make_tiles
 from rfly_terrain.tiles.mosaic import MosaicOptions
-from rfly_terrain.tiles.tile_files import tile_path
+from rfly_terrain.tiles.tile_files import tile_name
 
 pytestmark = pytest.mark.needs("rasterio", "pyproj")
 
@@ -205,7 +205,7 @@ def test_a_stopped_conversion_goes_on(tmp_path, monkeypatch):
         TiledHeightMap.open(folder)
 
     monkeypatch.setattr(module.TilePlan, "write", write)
-    first, second = (tile_path(folder, *each) for each in written[:2])
+    first, second = (folder / tile_name(*each) for each in written[:2])
     kept = first.stat().st_mtime_ns
     second.write_bytes(second.read_bytes()[:200])
     (folder / "tiles" / ".east00001_north00001.tif.77.part").write_bytes(b"half")
@@ -304,7 +304,7 @@ def test_tiles_are_no_source_of_their_own_folder(tmp_path):
     how = {"cell": 10.0, "crs": "EPSG:32632"}
     path = write_tif(tmp_path / "a.tif", ground(64, 64), 499_680.0, 5_200_000.0, **how)
     make_tiles([path], tmp_path / "t", SMALL, jobs=1)
-    tile = tile_path(tmp_path / "t", 0, 0)
+    tile = tmp_path / "t" / tile_name(0, 0)
     with pytest.raises(ConfigError, match="lies among the tiles to be written"):
         make_tiles([tile], tmp_path / "t", TileOptions(side=32), overwrite=True)
     assert tile.exists()
