@@ -90,7 +90,8 @@ ARGUMENTS = (
     Argument("map", "terrain: a name on the search path, or the path of its png or txt"),
     Argument(
         "map_search_path",
-        f"folders to search for maps first, separated by {os.pathsep!r}",
+        "folders to search for maps first, or http(s) addresses of folders with tiles, separated "
+        f"by {os.pathsep!r}",
     ),
     Argument(
         "imagery",

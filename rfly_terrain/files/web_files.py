@@ -171,6 +171,8 @@ class WebFile(Closing):
                 if not piece:
                     raise OSError("the server ended its answer too early")
                 data += piece
+            if response.read(1):  # also frees the connection for the next request
+                raise OSError("the server sends more than was asked for")
         except TimeoutError:
             raise OSError(f"the server has not answered within {REQUEST_S:g} s") from None
         except HTTPException as error:
@@ -255,8 +257,12 @@ class _Reader(io.RawIOBase):
 def web_opener(place: WebPlace) -> Iterator[Callable[..., io.RawIOBase]]:
     """Yield an opener for rasterio. At the end, raise TerrainError if a part could not be read."""
     with WebFile(place) as file:
+
+        def open_file(path: str, mode: str = "rb") -> _Reader:  # rasterio looks at these names
+            return _Reader(file)
+
         try:
-            yield lambda *_name_and_mode: _Reader(file)
+            yield open_file
         finally:
             if file.error is not None:
                 with terrain_file_errors(place):

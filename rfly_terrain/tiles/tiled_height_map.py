@@ -163,8 +163,8 @@ class TiledHeightMap(Terrain):
         """Open a folder of `rfly terrain tile`, or a GeoTIFF whose cells are metres.
 
         The GeoTIFF should be cloud-optimised or tiled: a tile is read at a time. `WebPlace.allowed`
-        makes a path of an address on a web server. Raises TerrainFileNotFound, TerrainFormatError, and ConfigError for a raster that has to be
-        resampled.
+        makes a path of an address on a web server. Raises TerrainFileNotFound, TerrainFormatError,
+        and ConfigError for a raster that has to be resampled.
         """
         return cls(open_files(path), memory_mb)
 

@@ -30,6 +30,7 @@ from rfly_bringup.nodes.node_set import (
     check_arguments,
     node_parameters,
     node_processes,
+    split_list,
     started_nodes,
 )
 from rfly_common.errors import ConfigError, RflyError
@@ -521,3 +522,19 @@ def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):
     ]
     runner.stop()
     assert not Path(given).exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/a:b: c :", ["/a", "b", "c"]),
+        ("https://h/m:/a", ["https://h/m", "/a"]),
+        ("/a:http://127.0.0.1:8080/m", ["/a", "http://127.0.0.1:8080/m"]),
+        ("a : http://[::1]:80/x", ["a", "http://[::1]:80/x"]),
+        ("http://h:8080:/a", ["http://h:8080", "/a"]),
+        ("http://h:8080", ["http://h:8080"]),
+        ("", []),
+    ],
+)
+def test_addresses_on_a_search_path_keep_their_colons(text, expected):
+    assert split_list(text, ":") == expected

@@ -295,3 +295,59 @@ def test_the_window_follows_a_vehicle_and_stays_where_tiles_fail(node):
     assert node._window is here
     node._place._on_states(states(-1501.0, 1500.0))
     assert not node._moving
+
+
+def test_tiles_on_a_server_that_is_slow_and_then_dies(domain_id, folder, whole):
+    """A query waits for a tile of it, others do not, and a dead server is named in the answer."""
+    from diagnostic_msgs.msg import DiagnosticStatus
+    from fleet_harness import receive_diagnostics
+    from node_harness import NodeProcess, Peer, diagnostic
+    from range_server import RangeServer
+    from rfly_suite.srv import GetTerrainAltitude
+
+    may_answer = threading.Event()
+    may_answer.set()
+
+    def answer(handler):
+        may_answer.wait()
+        return False
+
+    with RangeServer(folder, answer) as server:
+        settings = {
+            "map": "Country",
+            "map_search_path": f"['{server.url}']",
+            "window_samples": WINDOW,
+        }
+        with NodeProcess("terrain_node", domain_id, settings):
+            peer = Peer(domain_id)
+
+            def altitude(x, y):
+                return peer.call(GetTerrainAltitude, "get_terrain_altitude", x=x, y=y)
+
+            assert altitude(0.0, 0.0).altitude == pytest.approx(whole.altitude(0.0, 0.0))
+
+            # slow
+            may_answer.clear()
+            client = peer.node.create_client(GetTerrainAltitude, "get_terrain_altitude")
+            assert client.wait_for_service(30.0)
+            slow = client.call_async(GetTerrainAltitude.Request(x=1500.0, y=0.0))
+            reports = receive_diagnostics(peer)
+
+            def told():
+                report = diagnostic(reports, "terrain")
+                return report and "reading tiles is slow" in report[1] and report
+
+            assert peer.spin_until(told)[0] == DiagnosticStatus.WARN[0]
+            assert altitude(1.0, 0.0).altitude == pytest.approx(whole.altitude(1.0, 0.0))
+            assert not slow.done()
+            may_answer.set()
+            answer = peer.spin_until(lambda: slow.done() and slow.result())
+            assert answer.altitude == pytest.approx(whole.altitude(1500.0, 0.0))
+
+            # dead
+            server.answer = lambda handler: (handler.connection.close(), True)[1]
+            answer = altitude(-1500.0, 0.0)
+            assert not answer.success
+            assert server.url in answer.message
+            assert altitude(2.0, 0.0).altitude == pytest.approx(whole.altitude(2.0, 0.0))
+            peer.close()

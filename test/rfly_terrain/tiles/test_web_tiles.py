@@ -1,0 +1,309 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Tiles on a web server: equal to the local folder, and every way in which a server may fail."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+
+import numpy as np
+import pytest
+from optional_parts import late_module
+from range_server import RangeServer, send
+from rasters import write_tif
+
+from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
+from rfly_terrain import TiledHeightMap
+from rfly_terrain.files import web_files
+from rfly_terrain.files.web_files import WebPlace
+from rfly_terrain.tiles.open_terrain import find_tiles, load_terrain, open_asked_terrain
+
+pytestmark = pytest.mark.needs("rasterio", "pyproj")
+
+affine = late_module("rasterio.transform")
+
+SIDE = 700
+TILE = "/Country/tiles/east00000_north00000.tif"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with 3 x 3 files of tiles, and the GeoTIFF that they were made of."""
+    from rfly_terrain.tiles.make_tiles import TileOptions, make_tiles
+
+    folder = tmp_path_factory.mktemp("maps")
+    raster = np.random.default_rng(4).normal(500.0, 20.0, (SIDE, SIDE)).astype(np.float32)
+    corner = (500_000 - SIDE * 5.0, 5_000_000 + SIDE * 5.0)
+    write_tif(folder / "one.tif", raster, affine.from_origin(*corner, 10.0, 10.0))
+    make_tiles([folder / "one.tif"], folder / "Country", TileOptions(side=256), jobs=1)
+    return folder
+
+
+@pytest.fixture
+def server(folder):
+    with RangeServer(folder) as server:
+        yield server
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """A request that is not answered ends soon."""
+    monkeypatch.setattr(web_files, "REQUEST_S", 0.2)
+
+
+def tiles_of(server):
+    return TiledHeightMap.open(WebPlace.allowed(server.url) / "Country")
+
+
+def test_tiles_by_http_are_those_of_the_folder(server, folder):
+    ours = tiles_of(server)
+    theirs = TiledHeightMap.open(folder / "Country")
+    np.testing.assert_array_equal(ours.part().heights, theirs.part().heights)
+    assert ours.bounds == theirs.bounds
+    assert (ours.geo_origin, ours.name) == (theirs.geo_origin, "Country")
+    assert pickle.loads(pickle.dumps(ours)).altitude(12.0, 34.0) == theirs.altitude(12.0, 34.0)
+
+
+def test_a_geotiff_by_http(server, folder):
+    ours = load_terrain("one.tif", [server.url])
+    np.testing.assert_array_equal(
+        ours.heights, TiledHeightMap.open(folder / "one.tif").part().heights
+    )
+
+
+def test_only_the_needed_parts_are_read(server, folder):
+    """A point costs the head and one block of its file, and of three whose first samples count."""
+    tiled = tiles_of(server)
+    tiled.altitude(-3000.0, -3000.0)
+    files = [path for path, _ in server.asked]
+    assert files[0] == "/Country/terrain.json"
+    assert len(files) == 9
+    assert all(files.count(path) == 2 for path in files[1:])
+    assert tiled.altitude(-2990.0, -2990.0)
+    assert len(server.asked) == 9
+
+
+def test_a_name_is_searched_in_the_order_of_the_folders(server, folder, tmp_path):
+    assert str(find_tiles("Country", [server.url, folder])) == f"{server.url}/Country"
+    assert find_tiles("Country", [folder, server.url]) == folder / "Country"
+    assert find_tiles("Country", [f"{server.url}/", tmp_path]).url == f"{server.url}/Country"
+    assert find_tiles("Nowhere", [server.url]) is None
+    whole = f"{server.url}/Country"
+    assert find_tiles(whole, [server.url]).url == whole
+
+
+def test_no_server_is_asked_that_is_not_on_the_search_path(server):
+    """Loopback is no exception, nor a folder beside the allowed one, nor any way out of it."""
+    for name in (
+        f"{server.url}/Country",
+        f"{server.url}/allowed/../Country",
+        f"{server.url}/allowed/%2e%2e/Country",
+        f"{server.url}/allowed//Country",
+        f"{server.url}/allowedCountry",
+    ):
+        with pytest.raises(TerrainFileNotFound, match="--search-path"):
+            find_tiles(name, [f"{server.url}/allowed"])
+    for name in ("../Country", "..\\Country", "Country?x", "//Country", "@host/Country", ""):
+        with pytest.raises(TerrainFileNotFound):
+            open_asked_terrain(name, [f"{server.url}/allowed"])
+    assert {path for path, _ in server.asked} <= {"/allowed/%40host/Country/terrain.json"}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://me:secret@127.0.0.1/maps",
+        "https://host/maps?secret",
+        "https://host/maps#secret",
+        "https://host:port-secret/maps",
+        "https:///secret",
+    ],
+)
+def test_no_password_is_sent_or_told(address):
+    with pytest.raises(ConfigError) as caught:
+        find_tiles("Country", [address])
+    assert "secret" not in str(caught.value)
+
+
+def whole_file(handler):
+    send(handler, 200, b"everything")
+
+
+def redirect(handler):
+    send(handler, 302, b"", {"Location": "http://secret.example/Country"})
+
+
+def forbidden(handler):
+    send(handler, 403, b"secret")
+
+
+def other_part(handler):
+    send(handler, 206, b"12345", {"Content-Range": "bytes 5-9/10"})
+
+
+def no_content_range(handler):
+    send(handler, 206, b"12345")
+
+
+def too_short(handler):
+    headers = {"Content-Range": "bytes 0-99/100", "Content-Length": "100", "Connection": "close"}
+    send(handler, 206, b"12345", headers)
+    handler.close_connection = True
+
+
+def no_http(handler):
+    handler.wfile.write(b"secret\r\n\r\n")
+    handler.close_connection = True
+
+
+def dies(handler):
+    handler.connection.shutdown(socket.SHUT_RDWR)
+    handler.close_connection = True
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (whole_file, "it must support range requests"),
+        (redirect, "redirects .*302.*, which is not followed"),
+        (forbidden, "status 403"),
+        (other_part, "another part"),
+        (no_content_range, "another part"),
+        (too_short, "too early"),
+        (no_http, "no HTTP"),
+        (dies, "no HTTP .RemoteDisconnected"),
+    ],
+)
+@pytest.mark.parametrize("begins", ["/Country/terrain.json", TILE])
+def test_a_wrong_answer_is_told(server, answer, reason, begins):
+    """Both for the manifest and for a tile; a later query asks anew."""
+
+    def wrong(handler):
+        is_chosen = handler.path == begins
+        if is_chosen:
+            answer(handler)
+        return is_chosen
+
+    server.answer = wrong
+    with pytest.raises(TerrainFormatError, match=reason) as caught:
+        tiles_of(server).altitude(-3000.0, -3000.0)
+    assert f"{server.url}{begins}" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_tile_that_failed_is_asked_for_again(server, folder):
+    tiled = tiles_of(server)
+    server.answer = lambda handler: forbidden(handler) or True
+    with pytest.raises(TerrainFormatError):
+        tiled.altitude(-3000.0, -3000.0)
+    server.answer = lambda handler: False
+    expected = TiledHeightMap.open(folder / "Country").altitude(-3000.0, -3000.0)
+    assert tiled.altitude(-3000.0, -3000.0) == expected
+
+
+def test_a_missing_tile(server):
+    server.answer = lambda handler: handler.path == TILE and (handler.send_error(404) or True)
+    with pytest.raises(TerrainFileNotFound, match="east00000_north00000"):
+        tiles_of(server).altitude(-3000.0, -3000.0)
+
+
+def test_a_server_that_dies_in_a_tile_never_gives_wrong_heights(server, folder):
+    """It answers some of the eight requests of a point: those for heads, and those for heights.
+
+    The point itself needs two of them.
+    """
+    expected = TiledHeightMap.open(folder / "Country").altitude(-3000.0, -3000.0)
+    answers = []
+    for good in range(9):
+        server.answer = lambda handler: False
+        tiled = tiles_of(server)
+        left = iter(range(good))
+        server.answer = lambda handler, left=left: (
+            next(left, None) is None and (dies(handler) or True)
+        )
+        try:
+            answers.append(tiled.altitude(-3000.0, -3000.0))
+        except TerrainFormatError:
+            answers.append(None)
+    assert answers[:2] == [None, None]
+    assert set(answers[2:]) <= {None, expected}
+    assert answers[8] == expected
+
+
+def test_a_silent_server(server, soon):
+    import threading
+
+    told = threading.Event()
+    server.answer = lambda handler: told.wait(30.0)
+    with pytest.raises(TerrainFormatError, match="not answered within"):
+        tiles_of(server)
+    told.set()
+
+
+def test_a_server_that_drips(server, soon):
+    """Each byte comes in time, and all of them do not."""
+    import threading
+
+    ended = threading.Event()
+
+    def drip(handler):
+        handler.send_response(206)
+        handler.send_header("Content-Range", "bytes 0-999/1000")
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        while not ended.wait(0.02):
+            handler.wfile.write(b" ")
+        return True
+
+    server.answer = drip
+    with pytest.raises(TerrainFormatError, match="not answered within"):
+        tiles_of(server)
+    ended.set()
+
+
+def test_no_server_at_all():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(TerrainFormatError, match="refused"):
+            find_tiles("Country", [url])
+
+
+def test_sizes_are_limited(server, monkeypatch, tmp_path):
+    monkeypatch.setattr(web_files, "MOST_BYTES", 50_000)
+    with pytest.raises(TerrainFormatError, match="more than 50,000 bytes"):
+        tiles_of(server).altitude(-3000.0, -3000.0)
+
+    server.folder = tmp_path
+    (tmp_path / "Country").mkdir()
+    (tmp_path / "Country" / "terrain.json").write_text(" " * 65_537)
+    monkeypatch.setattr(web_files, "MOST_BYTES", 1 << 20)
+    with pytest.raises(TerrainFormatError, match="larger than"):
+        tiles_of(server)
+
+
+def test_a_file_that_changes_while_it_is_read(server, folder):
+    """A block of another file than the head is no height."""
+
+    def answer(handler):
+        if handler.path != TILE or "bytes=0-" in handler.headers["Range"]:
+            return False
+        first = handler.headers["Range"][6:].split("-")[0]
+        send(handler, 206, b"1", {"Content-Range": f"bytes {first}-{first}/{int(first) + 1}"})
+        return True
+
+    server.answer = answer
+    with pytest.raises(TerrainFormatError, match="changed while"):
+        tiles_of(server).altitude(-3000.0, -3000.0)
+
+
+def test_a_peer_learns_no_content(server):
+    server.answer = lambda handler: (
+        send(handler, 206, b"secret", {"Content-Range": "bytes 0-5/6"}) or True
+    )
+    with pytest.raises(TerrainFormatError) as caught:
+        open_asked_terrain("Country", [server.url])
+    assert "secret" not in str(caught.value)
+    assert "rfly terrain info" in str(caught.value)
