@@ -117,7 +117,7 @@ def open_alone(path: StrPath, drivers: Sequence[str]) -> Iterator[DatasetReader]
     rasterio = rasterio_module()
     if isinstance(path, WebPlace):
         file = path.url
-        opener = web_opener(path)
+        opener: Any = web_opener(path)
         drivers = ("GTiff",)
     else:
         with terrain_file_errors(path):
