@@ -354,7 +354,7 @@ def _photographed(
     x, y = eye[:2, None] + away * directions[on_ground, :2].T
     try:
         colours = scene.imagery.colours(x, y, pixel * away)
-    except RflyError:  # a damaged part: the ground has the colours of heights
+    except RflyError:  # the ground has the colours of heights; see `Imagery.problem`
         return photo
     is_known = colours[:, 3] >= OPAQUE
     photo[on_ground[is_known]] = colours[is_known, :3] / 255.0

@@ -98,6 +98,7 @@ class RangeSensorTopics:
         own = declare_parameters(node, RangeSensorNodeParameters, defaults=defaults)
         self._picture = own.imagery
         self._imagery: Imagery | None = None
+        self._imagery_problem = ""
 
         # other vehicles
         self._own_id = own_id
@@ -167,13 +168,20 @@ class RangeSensorTopics:
 
     def _opened_imagery(self) -> Imagery | None:
         """Return the picture of the ground, if there is one for this map."""
+        self._imagery_problem = ""
         if not self._picture or self._terrain is None:
             return None
         try:
             return Imagery.open(self._picture, self._terrain)
         except RflyError as error:
-            self._node.get_logger().warning(f"cameras are without a picture: {error}")
+            self._tell_imagery_problem(str(error))
             return None
+
+    def _tell_imagery_problem(self, problem: str) -> None:
+        """Log once that the ground lacks its picture, and keep the reason for the diagnostics."""
+        if problem != self._imagery_problem:
+            self._imagery_problem = problem
+            self._node.get_logger().warning(f"cameras are without a picture: {problem}")
 
     def restart(self, simulation: Simulation, epoch_ns: int) -> None:
         """Start again: the simulation begins, or the vehicle is elsewhere at once.
@@ -401,8 +409,19 @@ class RangeSensorTopics:
         numbers = {f"{name}_made": count for name, count in self._made.items()}
         numbers |= {f"{name}_left_out": count for name, count in self._left_out.items()}
         text = f"rates that can't be held, left out in the last second: {', '.join(behind)}"
+
+        # cameras without their picture of the ground
+        if self._imagery is not None and self._imagery.problem:
+            self._tell_imagery_problem(self._imagery.problem)
+        problem = self._imagery_problem
+
         self._diagnostics.set_first(
-            [(behind, WARN, text), (True, OK, "computes what is subscribed to")], **numbers
+            [
+                (behind, WARN, text),
+                (problem, WARN, f"cameras show heights, not the picture of the ground: {problem}"),
+                (True, OK, "computes what is subscribed to"),
+            ],
+            **numbers,
         )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
-from rfly_common.errors import ConfigError, TerrainFormatError
+from rfly_common.errors import ConfigError, RflyError, TerrainFormatError
 from rfly_common.files import StrPath, read_regular
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.files.dem_import import local_crs
@@ -98,6 +98,8 @@ class Imagery:
         sides = corner[:, 1:] - corner[:, :1]
         self.pixel = 1.0 / math.sqrt(max(abs(float(np.linalg.det(sides))), 1e-12))
         """Side of a pixel on the ground, m, about."""
+        self.problem = ""
+        """Reason why a tile of colours could not be read last; empty if none failed."""
         self._lock = threading.Lock()
         self._tiles: OrderedDict[tuple[int, int, int], NDArray[np.uint8]] = OrderedDict()
 
@@ -193,9 +195,10 @@ class Imagery:
         kinds, kind = np.unique(tiles, axis=0, return_inverse=True)
         order = np.argsort(kind.reshape(-1), kind="stable")
         ends = np.cumsum(np.bincount(kind.reshape(-1), minlength=len(kinds)))
+        groups = np.split(order, ends[:-1]) if len(kinds) else []
 
         result = np.empty((len(east), 4), np.uint8)
-        for points, (number, i, j) in zip(np.split(order, ends[:-1]), kinds.tolist(), strict=True):
+        for points, (number, i, j) in zip(groups, kinds.tolist(), strict=True):
             tile = self._tile(number, i, j)
             # a tile has one pixel more on each side; OpenCV takes no long rows
             table = (-(-len(points) // _TILE), _TILE)
@@ -214,7 +217,11 @@ class Imagery:
         pixel = self.pixel * 2.0**level
         x = np.array([i * _TILE - 1, (i + 1) * _TILE + 1]) * pixel
         y = np.array([-(j + 1) * _TILE - 1, -j * _TILE + 1]) * pixel
-        tile = self.texture((x[0], x[1], y[0], y[1]), _TILE + 2, _TILE + 2)
+        try:
+            tile = self.texture((x[0], x[1], y[0], y[1]), _TILE + 2, _TILE + 2)
+        except RflyError as error:
+            self.problem = str(error)
+            raise
         with self._lock:
             self._tiles[key] = tile
             while len(self._tiles) > _TILES_KEPT:

@@ -430,3 +430,53 @@ def test_a_rate_that_cannot_be_held_is_told(domain_id, tmp_path) -> None:
         assert told == "playing" or told.startswith("runs at")
         watcher.peer.close()
         assert node.stop() == 0
+
+
+@pytest.mark.needs("rasterio")
+def test_a_damaged_picture_of_the_ground_is_told(domain_id, tmp_path) -> None:
+    """The head of the file is good, its pixels are not; images come with the heights' colours."""
+    import rasterio
+    from node_harness import NodeProcess
+    from rasterio.transform import from_origin
+    from rasters import write_tif
+    from sensor_msgs.msg import Image
+
+    from rfly_terrain.files.writer import write_height_map
+    from rfly_terrain.height_map.height_map import HeightMap
+
+    plain = HeightMap(
+        np.zeros((21, 21)),
+        origin_x=-100.0,
+        origin_y=-100.0,
+        step_x=10.0,
+        step_y=10.0,
+        geo_origin=(47.0, 8.0, 0.0),
+    )
+    write_height_map(plain, tmp_path / "plain")
+    (tmp_path / "stand.yaml").write_text(
+        "{version: 1, vehicle: scale, map: plain, mission: {items: [{mode: waypoint, "
+        "position_m: [9, 0]}]}, end: {time_s: 9}}",
+        encoding="utf-8",
+    )
+
+    # a picture of the place, read by windows; all but its head and the overviews' place is lost
+    photo = tmp_path / "photo.tif"
+    pixels = np.random.default_rng(1).integers(0, 255, (512, 512), np.uint8)
+    kind = {"tiled": True, "compress": "deflate"}
+    write_tif(photo, pixels, from_origin(7.99, 47.01, 4e-5, 4e-5), "EPSG:4326", **kind)
+    with rasterio.open(photo, "r+") as dataset:
+        dataset.build_overviews([2])
+    content = bytearray(photo.read_bytes())
+    content[2000:200_000] = bytes(198_000)
+    photo.write_bytes(content)
+
+    parameters = {"scenario": str(tmp_path / "stand.yaml"), "imagery": str(photo)}
+    with NodeProcess("amphibious_sim_node", domain_id, parameters, "-r", "__ns:=/seer") as node:
+        watcher = Watcher(domain_id, "onlooker")
+        images = watcher.receive(Image, "camera/color/image_raw")
+        watcher.until(lambda: images)
+        _, text, _ = watcher.said(lambda level, text, values: level == 1 and "picture" in text)
+        assert text.startswith("cameras show heights, not the picture of the ground: ")
+        assert "photo.tif" in text
+        watcher.peer.close()
+        assert node.stop() == 0

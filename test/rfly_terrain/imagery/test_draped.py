@@ -127,3 +127,9 @@ def test_cameras_see_the_picture(hill, quarters):
         assert pixel.max() > 60
         assert pixel / pixel.max() == pytest.approx(np.array(colour) / max(colour), abs=0.02)
     assert np.array_equal(seen[60, [1, 158]], plain[60, [1, 158]])
+
+
+def test_no_points_have_no_colours(quarters):
+    """A camera that looks into the sky asks for none."""
+    assert quarters.colours([], []).shape == (0, 4)
+    assert quarters.colours(np.empty((3, 0)), np.empty((3, 0))).shape == (3, 0, 4)
