@@ -289,7 +289,7 @@ class ChassisController:
         """Watch over the steering; with a fault of it the vehicle stops."""
 
         self.wheel_watch = WheelWatch(params)
-        """Watch over motors and brakes."""
+        """Watch over motors and brakes; if the motors get no power the vehicle stops."""
 
         self.reset()
 
@@ -446,11 +446,13 @@ class ChassisController:
         lost = old or self.trust.level >= Trust.STOP
         if mode is Mode.DRIVE and estimate is not None and not lost:
             self._watch_steering(estimate)
-            lost = bool(self.steering_watch.text)
+            lost = bool(self.steering_watch.text) or "battery" in self.wheel_watch.faults
         drives = mode is Mode.DRIVE or (mode in DRIVEN and not self._contact.wheels_down <= 0.5)
         if mode is None or (drives and lost):
             self._ramped_speed = math.nan
+            self._commanded_steering = 0.0
             self._speed_controller.reset()
+            self.wheel_watch.skip_power()
             return WheelCommand.braked(self.params, time, HOLD_SHARE * self.params.max_brake_torque)
         if not drives:
             brake = brake_torque_in(mode, self.params, self._contact.wheels_down, self._touched)
@@ -476,6 +478,7 @@ class ChassisController:
         self._touched = False
         self.stuck.reset()
         self.steering_watch.reset()
+        self.wheel_watch.reset()
         self._commanded_steering = 0.0
         self._ramped_speed = math.nan
         if mode in (Mode.DRIVE, Mode.ROLL_OUT):
@@ -514,6 +517,15 @@ class ChassisController:
             share=self.traction.share,
             acceleration=self._ramp_rate,
         )
+
+        turns = self._skid is not None and yaw_rate != 0.0
+        cuts = bool((self.traction.share < 1.0).any())
+        if assist is None and not turns and not cuts and not brake.any():
+            told = self._speed_controller.motor_force
+            resistance = self._speed_controller.resistance(speed, grade)
+            self.wheel_watch.watch_power(told, resistance, speed, dt)
+        else:
+            self.wheel_watch.skip_power()
 
         # with an axle in the air
         if assist is not None:

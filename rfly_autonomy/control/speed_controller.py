@@ -115,8 +115,10 @@ class ForceObserver:
     error, it learns nothing wrong while the motors are at their limits.
     """
 
-    def __init__(self, mass: float) -> None:
+    def __init__(self, mass: float, gain: float = OBSERVER_GAIN) -> None:
+        """`mass`: with that of the turning wheels, kg; `gain`: 1/s."""
         self._mass = mass
+        self._gain = gain
         self._momentum = math.nan
         self.force = 0.0
         """Observed force, N, positive forward."""
@@ -126,11 +128,11 @@ class ForceObserver:
         if math.isnan(self._momentum):
             self._momentum = self._mass * speed
         self._momentum += dt * (known + self.force)
-        self.force = OBSERVER_GAIN * (self._mass * speed - self._momentum)
+        self.force = self._gain * (self._mass * speed - self._momentum)
 
     def skip(self, speed: float) -> None:
         """Go on without learning, as the known force is not known now."""
-        self._momentum = self._mass * speed - self.force / OBSERVER_GAIN
+        self._momentum = self._mass * speed - self.force / self._gain
 
 
 class SpeedController:
@@ -211,6 +213,11 @@ class SpeedController:
             grip = p.friction_x * p.mass * GRAVITY
             self._known_force = min(max(force, -grip), grip) - resistance
         return drive, brake
+
+    @property
+    def motor_force(self) -> float:
+        """Force that the motors give by their commands and their lag, N, positive forward."""
+        return float((self._motor_torque / self.params.rolling_radius).sum())
 
     def _holding(self, speed: float) -> tuple[Floats, Floats]:
         """Return the torques, (wheels,), N m, of a vehicle that has stopped.

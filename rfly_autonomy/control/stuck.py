@@ -35,6 +35,15 @@ STEERING_OFF = 0.05
 STEERING_OFF_TIME = 0.5
 """Time for which this deviation has to last, s."""
 
+LEAST_TURNING = 0.012
+"""Standard deviation of the expected angle that shows how much the steering turns, rad."""
+
+TURNING_TIME = 0.3
+"""Time over which this deviation is averaged, s, and for which a wrong share has to last."""
+
+LEAST_SHARE = 0.7
+"""Share of the expected turn below which the steering turns too little."""
+
 LONGEST_GAP = 0.1
 """Longest time between two readings that counts, s."""
 
@@ -137,12 +146,47 @@ class StuckWatch:
         return not back
 
 
+class _Turning:
+    """Shares of the expected turns that a steering makes, around its mean angle.
+
+    A constant deviation, by play or trim, does not matter. Means forget with TURNING_TIME.
+    """
+
+    def __init__(self) -> None:
+        self._mean: Floats | None = None
+        """Means of the expected, the measured and the driven angle, (3,), rad."""
+
+        self._with_expected = np.zeros(3)
+        """Their covariances with the expected angle, (3,), rad²."""
+
+    def update(self, expected: float, measured: float, driven: float, dt: float) -> None:
+        """Take in angles, rad, after dt seconds. `driven`: by which the vehicle turns."""
+        angles = np.array((expected, measured, driven))
+        if self._mean is None:
+            self._mean = angles
+        share = -math.expm1(-dt / TURNING_TIME)
+        away = angles - self._mean
+        self._mean = self._mean + share * away
+        self._with_expected = (1.0 - share) * (self._with_expected + share * away[0] * away)
+
+    @property
+    def is_little(self) -> bool:
+        """True if the steering, and with it the vehicle, turns too little."""
+        variance, measured, driven = self._with_expected.tolist()
+        if variance < LEAST_TURNING**2:
+            return False
+        turns = abs(driven - measured) < abs(driven - variance)
+        return turns and measured < LEAST_SHARE * variance
+
+
 class SteeringWatch:
     """Watch over the steering: `text` tells how it fails to follow its command, otherwise empty.
 
-    The angle is expected by the lag and the largest rate of the steering. Encoders that repeat all
-    their readings show nothing. If the vehicle turns as the expected angle makes it turn, rather
-    than as the measured one does, the encoder is wrong and not the steering.
+    The angle is expected by the lag and the largest rate of the steering. A steering that makes a
+    share of its turns is found by the covariance of both angles long before their difference is
+    large. Encoders that repeat all their readings show nothing. If the vehicle turns as the
+    expected angle makes it turn, rather than as the measured one does, the encoder is wrong and not
+    the steering.
     """
 
     def __init__(self, params: VehicleParameters) -> None:
@@ -155,6 +199,8 @@ class SteeringWatch:
         self._last: JointSamples | None = None
         self._expected = math.nan
         self._off_for = 0.0
+        self._turning = _Turning()
+        self._little_for = 0.0
         self.text = ""
 
     def update(self, joints: JointSamples, commanded: float, speed: float, yaw_rate: float) -> None:
@@ -183,11 +229,19 @@ class SteeringWatch:
         if np.array_equal(joints.wheel_angle[-1], last.wheel_angle[-1]):
             return
         is_off = abs(measured - self._expected) > STEERING_OFF
-        if is_off and abs(speed) > FAST_ENOUGH:
+        is_little = False
+        if abs(speed) > FAST_ENOUGH:
             turns = yaw_rate * self._lever / speed
             due = abs(turns - math.tan(self._expected))
-            is_off = due > abs(turns - math.tan(measured))
+            is_off = is_off and due > abs(turns - math.tan(measured))
+            self._turning.update(self._expected, measured, math.atan(turns), period)
+            is_little = self._turning.is_little
+        else:
+            self._turning = _Turning()
 
         self._off_for = self._off_for + period if is_off else 0.0
-        if self._off_for >= STEERING_OFF_TIME - 1e-9 and not self.text:
+        self._little_for = self._little_for + period if is_little else 0.0
+        is_off = self._off_for >= STEERING_OFF_TIME - 1e-9
+        is_little = self._little_for >= TURNING_TIME - 1e-9
+        if (is_off or is_little) and not self.text:
             self.text = f"the steering is at {measured:.2f} rad instead of {self._expected:.2f}"

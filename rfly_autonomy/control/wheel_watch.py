@@ -1,20 +1,28 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Watch over motors and brakes of the wheels, by the slips of the wheels that roll.
+"""Watch over motors and brakes of the wheels, and over the power that they get.
 
 Theory of operation. A tyre slips by its torque, 5 N m by some 4 % under a wheel's load, and wheels
 with the same torque slip alike. A wheel that slips forwards while its torque is none, or brakes, is
 driven without a command; one that slips backwards while its torque is none, or drives, drags. A
 wheel that spins or slides by its own torque is no fault, whatever the ground.
+
+A vehicle whose motors all get no power coasts: rolling, air and slope take just the speed that they
+take by the model, however much the motors are told. On soft ground it is so for a moment only:
+there the motors push on until the speed is steady.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.speed_controller import ForceObserver
 from rfly_common.arrays import Floats
+from rfly_common.physics import GRAVITY
 
 SLIPS = 0.025
 """Slip away from that of most wheels that is a fault."""
@@ -27,6 +35,29 @@ LITTLE_SHARE = 0.1
 
 FAST_ENOUGH = 0.7
 """Speed above which the slip is known well enough, m/s."""
+
+TOLD_PULL = 0.3
+"""Acceleration, m/s², that the motors are told at least, in addition to that which rolling takes,
+before it is clear that they give none.
+"""
+
+POWER_GAIN = 5.0
+"""Gain of the observer of the motors' force, 1/s."""
+
+COASTING_SHARES = (-1.0, 0.5, 0.9)
+"""Shares of the rolling resistance between which the motors' force is none: lowest, usual, highest.
+
+They are in the direction in which the motors are told to push. A headwind adds to the first.
+"""
+
+NO_PULL_SHARE = 0.08
+"""Share of the force that they are told up to which it is none, too, but for the highest."""
+
+COASTING_TIME = 0.8
+"""Time for which it has to be none, s."""
+
+UNBRAKED_TIME = 0.4
+"""The same of motors that are told to brake, s: no ground pushes a vehicle on."""
 
 
 class WheelWatch:
@@ -41,6 +72,7 @@ class WheelWatch:
         self.faults: dict[str, str] = {}
         self._driven_for = np.zeros(len(self._params.wheels))
         self._dragged_for = np.zeros(len(self._params.wheels))
+        self.skip_power()
 
     def update(self, slip: Floats, torque: Floats, speed: float, dt: float) -> None:
         """Take in slips and commanded torques, N m, of wheels, (wheels,), dt seconds later.
@@ -64,3 +96,31 @@ class WheelWatch:
                 self.faults[f"drive_{name}"] = f"the drive of wheel {name} pushes without a command"
             if held[wheel] >= SLIPS_TIME - 1e-9:
                 self.faults[f"brake_{name}"] = f"the brake of wheel {name} drags without a command"
+
+    def watch_power(self, told: float, resistance: float, speed: float, dt: float) -> None:
+        """Take in the force that the motors are told and the resistance of the model, N.
+
+        `speed`: of the vehicle, m/s. dt: since the last time, s. While something else brakes or
+        drives the vehicle, call `skip_power` instead.
+        """
+        p = self._params
+        self._told -= math.expm1(-POWER_GAIN * dt) * (told - self._told)
+        self._pull.update(speed, -resistance, dt)
+
+        rolling = p.rolling_resistance * GRAVITY
+        told = abs(self._told)
+        pull = math.copysign(1.0, self._told) * self._pull.force
+        low, high, most = (share * p.effective_mass * rolling for share in COASTING_SHARES)
+        coasts = low < pull < min(max(high, NO_PULL_SHARE * told), most)
+        fast = abs(speed) > FAST_ENOUGH
+        is_told = told > p.effective_mass * (rolling + TOLD_PULL)
+        self._coasts_for = self._coasts_for + dt if is_told and coasts and fast else 0.0
+        due = UNBRAKED_TIME if self._told * speed < 0.0 else COASTING_TIME
+        if self._coasts_for >= due - 1e-9:
+            self.faults["battery"] = "the battery gives the wheels' motors no power"
+
+    def skip_power(self) -> None:
+        """Begin to watch the power anew."""
+        self._coasts_for = 0.0
+        self._told = 0.0
+        self._pull = ForceObserver(self._params.effective_mass, POWER_GAIN)

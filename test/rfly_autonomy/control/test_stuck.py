@@ -142,6 +142,29 @@ def test_a_steering_that_does_not_follow_its_command_is_told(measured, turns, fr
         assert watch.text.startswith("the steering is at ")
 
 
+@pytest.mark.parametrize(
+    ("measured", "turns", "found"),
+    [
+        (lambda due: 0.5 * due + 0.02, lambda due: 0.5 * due + 0.02, True),
+        (lambda due: 0.8 * due, lambda due: 0.8 * due, False),
+        (lambda due: due + 0.04, lambda due: due + 0.04, False),
+        (lambda due: 0.5 * due, lambda due: due, False),
+    ],
+    ids=["half", "nearly all", "trim", "encoder shows half"],
+)
+def test_a_steering_that_turns_half_is_told_from_small_turns(measured, turns, found):
+    """Commands swing by 0.03 rad, so the angle is wrong by 0.015 rad at most, besides trim."""
+    watch = SteeringWatch(VehicleParameters.load("scale"))
+    due = 0.0
+    for tick in range(200):
+        time = 0.01 * tick
+        commanded = 0.03 * math.sin(4.0 * time)
+        due += (1.0 - math.exp(-0.01 / 0.03)) * (commanded - due)
+        yaw_rate = 2.0 * math.tan(turns(due)) / 0.66
+        watch.update(readings(time, measured(due), 18.0 * time), commanded, 2.0, yaw_rate)
+    assert bool(watch.text) is found
+
+
 def test_with_a_stuck_steering_it_stops_instead_of_circling():
     """Before, it circled to the end of the mission."""
     rig = Rig("scale", rate=100.0)

@@ -1,14 +1,17 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Motors that push and brakes that drag are told from wheels that slip by their own torque."""
+"""Motors and brakes at fault are told from tyres that slip and from ground that holds them back."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.speed_controller import SpeedController
 from rfly_autonomy.control.wheel_watch import WheelWatch
 
 PARAMS = VehicleParameters.load("scale")
@@ -52,3 +55,60 @@ def test_a_wheel_that_slips_against_its_torque_is_at_fault_after_half_a_second(
         for part in watch.faults:
             found.setdefault(part, 0.01 * (k + 1))
     assert found == ({} if fault is None else {fault: pytest.approx(0.5, abs=0.011)})
+
+
+def watched_drive(wanted, power=1.0, held=0.0, name="scale", noise=0.0):
+    """Return when a battery is named in a drive, s after something happens at 3 s; None: never.
+
+    The vehicle is a mass on level ground. `wanted(t)`: speed, m/s. From 3 s on its motors give
+    the share `power` of their force, and the ground holds it back by `held` m/s².
+    """
+    p = VehicleParameters.load(name)
+    controller = SpeedController(p)
+    watch = WheelWatch(p)
+    noises = noise * np.random.default_rng(1).standard_normal(1000)
+    speed = motor = 0.0
+    dt = 0.01
+
+    for tick in range(1000):
+        since = dt * tick - 3.0
+        happened = since >= 0.0
+        seen = speed + noises[tick]
+        drive, brake = controller.torques(wanted(since), seen, dt)
+        if brake.any():
+            watch.skip_power()
+        else:
+            watch.watch_power(controller.motor_force, controller.resistance(seen, 0.0), seen, dt)
+        if "battery" in watch.faults:
+            return since
+
+        force = float((drive / p.rolling_radius).sum()) * (power if happened else 1.0)
+        motor += (1.0 - math.exp(-dt / p.drive_lag)) * (force - motor)
+        against = controller.resistance(speed, 0.0) + float((brake / p.rolling_radius).sum())
+        against += p.effective_mass * held * happened
+        speed += dt * (motor - against) / p.effective_mass
+    return None
+
+
+@pytest.mark.parametrize("name", ["scale", "full"])
+@pytest.mark.parametrize("slowing", [0.0, 0.5, 1.0])
+def test_motors_without_power_are_named_while_the_vehicle_coasts(name, slowing):
+    """It is to keep 3 m/s or to slow down, m/s²; without power it does neither.
+
+    Rolling alone slows it down by 0.18 m/s² and more, which hides that for a moment.
+    """
+    named = watched_drive(lambda since: 3.0 - slowing * max(since, 0.0), power=0.0, name=name)
+    assert named is not None
+    assert 0.4 < named < 2.6
+
+
+@pytest.mark.parametrize("speed", [1.5, 3.0, 5.0])
+@pytest.mark.parametrize("held", [0.0, 0.3, 0.7, 1.2, 2.0, 3.0, 4.0])
+def test_soft_ground_is_no_dead_battery(speed, held):
+    """The wheels' motors give 13.6 m/s² at most."""
+    assert watched_drive(lambda _: speed, held=held) is None
+    assert watched_drive(lambda _: speed, held=held, noise=0.02) is None
+
+
+def test_motors_with_half_of_their_power_still_have_some():
+    assert watched_drive(lambda _: 3.0, power=0.5) is None
