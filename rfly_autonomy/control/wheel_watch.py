@@ -65,6 +65,15 @@ class WheelWatch:
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
+        self._coasts_for = 0.0
+        """Time without a force of the motors, s."""
+
+        self._told = 0.0
+        """Force that they are told, N, low-passed as the observer is."""
+
+        self._pull = ForceObserver(params.effective_mass, POWER_GAIN)
+        """Observer of their force."""
+
         self.reset()
 
     def reset(self) -> None:
