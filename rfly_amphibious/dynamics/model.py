@@ -643,7 +643,7 @@ class AmphibiousModel:
             np.empty((count, sampled, self._output_size)),
         )
 
-        self._simulate(vehicles, held, series, Integrator(dt, METHODS[method]), samples)
+        self.simulate(vehicles, held, series, Integrator(dt, METHODS[method]), samples)
         if vehicles.status[:, 0].any():
             raise self._diverged(x, vehicles.status, state.time, dt, len(shape) == 2)
 
@@ -654,7 +654,7 @@ class AmphibiousModel:
         )
         return final, states, memories, numbers
 
-    def _simulate(
+    def simulate(
         self,
         vehicles: Vehicles,
         controls: HeldControls,
@@ -662,7 +662,7 @@ class AmphibiousModel:
         integrator: Integrator,
         samples: Samples,
     ) -> None:
-        """Take all vehicles through their steps, on all cores, side by side where possible."""
+        """Take all vehicles through their steps in place, on all cores, in lanes where possible."""
         from rfly_amphibious.dynamics import lane_stepping, stepping
 
         def arguments(

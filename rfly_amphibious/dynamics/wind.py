@@ -88,20 +88,25 @@ class Wind:
         """Return unit normal numbers of the periods from `first`, (vehicles, count, 3)."""
         if not (any(self.gust_sigma) or self.turbulence):
             return np.zeros((vehicles, count, 3))
-        axis, period, vehicle = np.meshgrid(
-            np.arange(6, dtype=np.uint64),
-            np.arange(first, first + count, dtype=np.uint64),
-            np.arange(vehicles, dtype=np.uint64),
-            indexing="ij",
-        )
+        vehicle = np.arange(vehicles, dtype=np.uint64)
+        keys = vehicle + hashed(np.full(1, self.seed & 0xFFFFFFFFFFFFFFFF, np.uint64))
+        return gust_numbers(keys, np.full(vehicles, first).astype(np.uint64), count)
 
-        seed = _mixed(np.full(1, self.seed & 0xFFFFFFFFFFFFFFFF, np.uint64))
-        numbers = _mixed(_mixed(_mixed(seed + vehicle) + period) + axis)
-        uniform = ((numbers >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
 
-        # Box and Muller
-        normal = np.sqrt(-2.0 * np.log(uniform[:3])) * np.cos(2.0 * np.pi * uniform[3:])
-        return np.ascontiguousarray(normal.transpose(2, 1, 0))
+def gust_numbers(keys: NDArray[np.uint64], first: NDArray[np.uint64], count: int) -> Floats:
+    """Return unit normal numbers of `count` periods from `first` (n,) on, (n, count, 3).
+
+    Those of a key (n,) and a period are always the same: `hashed(seed) + i` is the key of vehicle i
+    in a `Wind` of this seed.
+    """
+    axis = np.arange(6, dtype=np.uint64)[:, None, None]
+    period = first + np.arange(count, dtype=np.uint64)[:, None]
+    numbers = hashed(hashed(hashed(keys) + period) + axis)
+    uniform = ((numbers >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
+
+    # Box and Muller
+    normal = np.sqrt(-2.0 * np.log(uniform[:3])) * np.cos(2.0 * np.pi * uniform[3:])
+    return np.ascontiguousarray(normal.transpose(2, 1, 0))
 
 
 def gust_times(start: float, dt: float, steps: int) -> Ints:
@@ -127,7 +132,7 @@ def gust_series(wind: Wind, mean: Floats, start: float, dt: float, steps: int) -
     return WindSeries(mean, noise, begins, keep, add, float(wind.turbulence), GUST_PERIOD)
 
 
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def hashed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return unrelated numbers for consecutive ones: SplitMix64 (Steele, Lea and Flood, 2014)."""
     z = numbers + np.uint64(_HASH[0])
     z = (z ^ (z >> np.uint64(30))) * np.uint64(_HASH[1])

@@ -1,0 +1,138 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Many vehicles of one kind over one ground, which a control loop steps period by period."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.dynamics.arguments import (
+    METHODS,
+    HeldControls,
+    Integrator,
+    Samples,
+    Vehicles,
+    WindSeries,
+)
+from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Method, ModelState, Outputs
+from rfly_amphibious.dynamics.wind import (
+    GUST_PERIOD,
+    Wind,
+    gust_numbers,
+    gust_times,
+)
+from rfly_amphibious.vehicle import state_layout
+from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.errors import ConfigError
+
+
+class VehicleBatch:
+    """n vehicles that hold their commands for `steps` steps of `dt` seconds at a time.
+
+    Each goes through the same numbers as `AmphibiousModel.step` gives for it alone, bit by bit,
+    whatever the number of vehicles and of threads. Vehicles may have begun at different times: each
+    has its own count of periods, and its own wind and gusts. The strength of the gusts is that of
+    `wind`, whose mean and seed do not matter.
+    """
+
+    def __init__(
+        self,
+        model: AmphibiousModel,
+        vehicles: int,
+        steps: int,
+        dt: float,
+        *,
+        method: Method = "semi_implicit_euler",
+        wind: Wind = STILL,
+    ) -> None:
+        self.model = model
+        self._integrator = Integrator(dt, METHODS[method])
+        self._steps = steps
+        params = model.params
+        wheels = len(params.wheels)
+        self.x: Floats = np.zeros((vehicles, params.state_size))
+        """States, (n, states)."""
+        self.memory: Floats = np.zeros((vehicles, state_layout.memory_size(wheels)))
+        """Memories, (n, memory)."""
+        self.outputs: Floats = np.zeros((vehicles, state_layout.reported(wheels)))
+        """Numbers of `Outputs` of each vehicle's last step, (n, outputs), at first of its state."""
+        self.has_failed: Bools = np.zeros(vehicles, np.bool_)
+        """True for a vehicle whose state is not finite or 1000 km away, (n,), since `put`."""
+
+        # the wind: gusts begin at the same steps of each period
+        self.mean_wind: Floats = np.zeros((vehicles, 3))
+        """Mean wind at each vehicle, (n, 3), m/s, world."""
+        self.gust_keys: NDArray[np.uint64] = np.zeros(vehicles, np.uint64)
+        """Key of each vehicle's gusts, (n,); see `gust_numbers`."""
+        self.periods: Ints = np.zeros(vehicles, np.int64)
+        """Number of periods that each vehicle has gone through since `put`, (n,)."""
+        self._wind = wind
+        self._has_gusts = bool(np.any(wind.gust_sigma)) or wind.turbulence > 0.0
+        self._gusts = round(steps * dt / GUST_PERIOD)
+        if self._has_gusts and abs(self._gusts * GUST_PERIOD - steps * dt) > 1e-9:
+            raise ConfigError(
+                f"period: {steps * dt:g} s, expected a multiple of {GUST_PERIOD:g} s, "
+                "the period of the gusts"
+            )
+
+    def put(self, which: Ints, x: Floats, memory: Floats | float = 0.0) -> None:
+        """Set the states (k, states) and memories of vehicles (k,), which begin anew.
+
+        The mean wind at them is set before.
+        """
+        self.x[which] = x
+        self.memory[which] = memory
+        begin = ModelState(self.x[which], self.memory[which])
+        self.outputs[which] = self.model.outputs(begin, wind=self.mean_wind[which]).numbers
+        self.has_failed[which] = False
+        self.periods[which] = 0
+
+    def outputs_of(self, which: Ints | slice = slice(None)) -> Outputs:
+        """Return the outputs of some vehicles by name."""
+        return Outputs(self.outputs[which], self.model.params.rotors)
+
+    def advance(self, rows: Floats, torques: bool = False) -> None:
+        """Take all vehicles through a period with commands, (n, controls), as of `Controls.rows`.
+
+        Those that roll and those that fly are brought together first: lanes spare what none of
+        their vehicles needs. A vehicle that has failed fails again.
+        """
+        rolls = self.outputs_of().wheel_load.any(axis=1)
+        order = np.argsort(rolls, kind="stable")
+        count = len(order)
+        x = self.x[order]
+        memory = self.memory[order]
+        status = np.zeros((count, 2), np.int64)
+        outputs = np.zeros((count, 1, self.outputs.shape[1]))
+
+        self.model.simulate(
+            Vehicles(x, memory, status),
+            HeldControls(rows[order, None], torques, self._steps),
+            self._series(order),
+            self._integrator,
+            Samples(
+                self._steps, np.empty_like(x)[:, None], np.empty_like(memory)[:, None], outputs
+            ),
+        )
+
+        self.x[order] = x
+        self.memory[order] = memory
+        self.outputs[order] = outputs[:, 0]
+        self.has_failed[order] = status[:, 0] != 0
+        self.periods += 1
+
+    def _series(self, order: Ints) -> WindSeries:
+        """Return the wind of the next period at the vehicles in this order."""
+        keep, add = self._wind.gust_coefficients()
+        begins = np.zeros(self._steps, np.bool_)
+        noise = np.zeros((len(order), 0, 3))
+        if self._has_gusts:
+            periods = gust_times(0.0, self._integrator.dt, self._steps)
+            begins = periods[1:] > periods[:-1]
+            first = (self.periods[order] * self._gusts).astype(np.uint64)
+            noise = gust_numbers(self.gust_keys[order], first, self._gusts)
+        return WindSeries(
+            self.mean_wind[order], noise, begins, keep, add, self._wind.turbulence, GUST_PERIOD
+        )
