@@ -46,6 +46,7 @@ def attach_stub(
 
 _EXTRAS = {
     "distributed": "sweep",
+    "gymnasium": "learn",
     "mapbox_earcut": "mesh",
     "matplotlib": "plot",
     "mcap": "log",

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Laboratory: runs of scenarios, parameter sweeps, identification from logs, and their replay."""
+"""Laboratory: runs of scenarios, sweeps, identification from logs, their replay, learning."""
 
 from rfly_common.imports import attach_stub
 

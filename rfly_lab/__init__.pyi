@@ -6,6 +6,9 @@ from rfly_lab.identification.vehicle_fit import VehicleFit as VehicleFit
 from rfly_lab.identification.vehicle_fit import fit_vehicle as fit_vehicle
 from rfly_lab.identification.vehicle_log import VehicleLog as VehicleLog
 from rfly_lab.identification.vehicle_log import read_log as read_log
+from rfly_lab.learning.land_air_batch import LandAirBatch as LandAirBatch
+from rfly_lab.learning.registration import register_environments as register_environments
+from rfly_lab.learning.tasks import Ending as Ending
 from rfly_lab.replay.recording import Recording as Recording
 from rfly_lab.replay.recording import read_recording as read_recording
 from rfly_lab.replay.replay import Replay as Replay

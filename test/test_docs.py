@@ -38,6 +38,8 @@ from rfly_trajectory.fleet.fleet_file import parse_fleet
 
 AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "QUALITY_DECLARATION")]
 PAGES = sorted([*AT_ROOT, *(ROOT / "docs").rglob("*.md")])
+PARTS = {"learn": ("gymnasium",), "tile-a-country": ("rasterio",)}
+"""Optional parts that the Python examples of a page need, by its name."""
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",
     "up": "starts nodes and runs until Ctrl-C",
@@ -230,7 +232,7 @@ def test_links_lead_to_files():
         pytest.param(
             page,
             id=name(page),
-            marks=[pytest.mark.needs("rasterio")] if page.stem == "tile-a-country" else [],
+            marks=[pytest.mark.needs(part) for part in PARTS.get(page.stem, ())],
         )
         for page in PAGES
         if fenced(page, "python") and page.parent.name != "tutorials"

@@ -46,6 +46,7 @@ FROM_PIP = {
         "distributed",
         "MAVProxy",
         "foxglove",
+        "gymnasium",
         "mavsdk",
         "mcap",
         "mcap_ros2",

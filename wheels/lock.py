@@ -63,7 +63,8 @@ def main() -> None:
     colcon = "wheels/requirements-colcon.in"
     pyproject = (ROOT / libraries).read_text(encoding="utf-8")
     for_dev = extras(
-        "dev", "foxglove", "geo", "log", "mavlink", "mesh", "osm", "plot", "sweep", "view"
+        *("dev", "foxglove", "geo", "learn", "log", "mavlink", "mesh", "osm", "plot", "sweep"),
+        "view",
     )
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,111 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Pictures of a learning vehicle from behind, by the suite's colour camera."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.dynamics.model import ModelState
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_collision.shapes.shape import Box, ConvexHull, Shape, Sphere
+from rfly_common.arrays import Floats
+from rfly_common.frames import rotation_matrix
+from rfly_lab.learning.land_air_batch import LandAirBatch
+from rfly_sensing.cameras import CameraPose, ColorCamera
+from rfly_sensing.range_sensor_parameters import ColorCameraParameters
+from rfly_sensing.scene_rays import SceneBodies, SceneRays
+
+BEHIND = 4.0
+"""Distance of the camera behind the vehicle, relative to the vehicle's reach."""
+ABOVE = 2.0
+"""Height of the camera above the vehicle, relative to the vehicle's reach."""
+CLEAR = 0.5
+"""Least height of the camera above the ground, m."""
+SIDES = 16
+"""Corners of a wheel or a rotor's disc."""
+BODY = (0.75, 0.2, 0.15)
+"""Red, green, blue of the body."""
+WHEEL = (0.1, 0.1, 0.1)
+"""Those of the wheels."""
+ROTOR = (0.3, 0.35, 0.4)
+"""Those of the rotors' discs."""
+NEXT = (1.0, 0.85, 0.1)
+"""Those of the next target."""
+LATER = (0.2, 0.45, 0.9)
+"""Those of the targets after it."""
+
+
+class ChaseCamera:
+    """Camera behind and above a vehicle of a batch, which shows it and its targets."""
+
+    def __init__(self, batch: LandAirBatch) -> None:
+        self._batch = batch
+        self._camera = ColorCamera(ColorCameraParameters(), noise=False)
+        self._parts = _parts(batch.params)
+        self._reach = batch.params.reach
+
+    def picture(self, vehicle: int) -> NDArray[np.uint8]:
+        """Return what it sees of a vehicle, (height, width, 3), RGB."""
+        batch = self._batch
+        state = ModelState(batch.vehicles.x[vehicle], batch.vehicles.memory[vehicle])
+        targets = batch.episodes.targets[vehicle, batch.episodes.target[vehicle] :]
+        scene = SceneRays(batch.terrain, self._bodies(state, targets))
+        return self._camera.image(0, self._pose(state), scene).color
+
+    def _pose(self, state: ModelState) -> CameraPose:
+        """Return the camera's pose: it looks at the vehicle, level from side to side."""
+        forward = rotation_matrix(state.orientation)[:, 0]
+        yaw = math.atan2(forward[1], forward[0])
+        back = BEHIND * self._reach
+        offset = np.array((-back * math.cos(yaw), -back * math.sin(yaw), ABOVE * self._reach))
+        eye = state.position + offset
+        ground = float(self._batch.terrain.altitude(eye[0], eye[1]))
+        eye[2] = max(eye[2], ground + CLEAR)
+
+        x = state.position - eye
+        x /= np.linalg.norm(x)
+        y = np.array((-math.sin(yaw), math.cos(yaw), 0.0))
+        return CameraPose(eye, np.column_stack([x, y, np.cross(x, y)]))
+
+    def _bodies(self, state: ModelState, targets: Floats) -> SceneBodies:
+        """Return the vehicle's parts and its targets."""
+        shapes = [shape for shape, _ in self._parts]
+        colors = [color for _, color in self._parts]
+        parts = len(shapes)
+        count = parts + len(targets)
+        position = np.concatenate([np.tile(state.position, (parts, 1)), targets])
+        upright = np.tile((0.0, 0.0, 0.0, 1.0), (len(targets), 1))
+        orientation = np.concatenate([np.tile(state.orientation, (parts, 1)), upright])
+        colors += [NEXT, *[LATER] * (len(targets) - 1)]
+        ball = Sphere(0.3 * self._reach)
+        return SceneBodies(
+            (*shapes, ball),
+            np.minimum(np.arange(count), parts),
+            position,
+            orientation,
+            np.zeros((count, 3)),
+            np.zeros(count),
+            np.arange(count),
+            np.array(colors),
+        )
+
+
+def _parts(p: VehicleParameters) -> list[tuple[Shape, tuple[float, float, float]]]:
+    """Return the shapes of body, wheels and rotors, each with its colour."""
+    turn = np.linspace(0.0, 2.0 * math.pi, SIDES, endpoint=False)
+    c = np.tile(np.cos(turn), 2)
+    s = np.tile(np.sin(turn), 2)
+    side = np.repeat((1.0, -1.0), SIDES)
+    width = 0.3 * p.wheel_radius
+    wheel = np.column_stack([p.wheel_radius * c, width * side, p.wheel_radius * s])
+    disc = np.column_stack([p.rotor_radius * c, p.rotor_radius * s, 0.02 * p.rotor_radius * side])
+    return [
+        (Box(p.body_box), BODY),
+        *((ConvexHull(hub + wheel), WHEEL) for hub in p.hub_position),
+        *((ConvexHull(hub + disc), ROTOR) for hub in p.rotor_position),
+    ]

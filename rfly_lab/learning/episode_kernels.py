@@ -1,0 +1,418 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Kernels of the environments: episodes that begin, commands, observations and rewards.
+
+Each loops over the vehicles and treats one as if it were alone, so that the size of a batch
+changes no bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rfly_amphibious.dynamics.wind import hashed
+from rfly_amphibious.vehicle.state_layout import (
+    CLEARANCE,
+    CRASHED,
+    INTACT,
+    POSITION,
+    QUATERNION,
+    RATES,
+    ROTOR_POWER,
+    ROTOR_SPEED,
+    STEERING_COMMAND,
+    VELOCITY,
+)
+from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.kernels.jit import callable_in_kernels, inlined_kernel, kernel
+from rfly_common.kernels.vectors import Vector, norm, rotated_back, rotation_matrix, subtract
+from rfly_lab.learning.actions import Air, Commands
+from rfly_lab.learning.episodes import (
+    BEFORE_ROTORS,
+    CHAIN_STEP,
+    FASTEST,
+    HIGHEST,
+    LARGEST_SEEN,
+    LOWEST,
+    NEAR,
+    PLACE_DISTANCE,
+    SCAN_AHEAD,
+    SCAN_ASIDE,
+    TRACK_STEP,
+    TRACK_TURNS,
+    Disturbances,
+    Episodes,
+    Layout,
+    Starts,
+)
+from rfly_lab.learning.tasks import Course, Ending, Task
+from rfly_terrain.height_map.bilinear import altitude
+
+callable_in_kernels(hashed)
+
+# enums as numbers, which kernels take
+POINT = int(Course.POINT)
+CHAIN = int(Course.CHAIN)
+TRACK = int(Course.TRACK)
+WRENCH = int(Air.WRENCH)
+ROTORS = int(Air.ROTORS)
+RUNNING = int(Ending.RUNNING)
+SUCCESS = int(Ending.SUCCESS)
+OUT_OF_TIME = int(Ending.OUT_OF_TIME)
+HAS_CRASHED = int(Ending.CRASHED)
+ASTRAY = int(Ending.ASTRAY)
+FAILED = int(Ending.FAILED)
+
+# episodes that begin
+
+
+@inlined_kernel
+def drawn(key: Any, k: int, low: float, high: float) -> float:
+    """Return number k of an episode, which is uniform between two numbers."""
+    bits = hashed(key + np.uint64(k)) >> np.uint64(11)
+    return low + (high - low) * (np.float64(bits) / 2.0**53)
+
+
+@kernel
+def begin_episodes(
+    which: Ints,
+    task: Task,
+    episodes: Episodes,
+    starts: Starts,
+    ground: Any,
+    disturbances: Disturbances,
+    states: Floats,
+    memories: Floats,
+    mean_wind: Floats,
+    gust_keys: Any,
+) -> None:
+    """Begin an episode in the environments (k,): draw start, targets, wind and failures.
+
+    States and memories are written to (k, states) and (k, memory), wind and keys of the gusts to
+    rows of (n, 3) and (n,).
+    """
+    for k in range(which.shape[0]):
+        v = which[k]
+        key = hashed(hashed(episodes.seed[v]) + np.uint64(episodes.number[v]))
+        targets = episodes.targets[v]
+        place_vehicle(key, task, starts, ground, states[k], memories[k], targets)
+        episodes.steps[v] = 0
+        episodes.target[v] = 0
+        episodes.held[v] = 0
+        episodes.distance[v] = distance_to(states[k], targets[0], task)
+
+        # wind
+        speed = drawn(key, 1, 0.0, disturbances.wind)
+        direction = drawn(key, 2, -math.pi, math.pi)
+        mean_wind[v, 0] = speed * math.cos(direction)
+        mean_wind[v, 1] = speed * math.sin(direction)
+        mean_wind[v, 2] = 0.0
+        gust_keys[v] = hashed(key)
+
+        # failures
+        episodes.failing_step[v] = -1
+        if drawn(key, 3, 0.0, 1.0) < disturbances.rotor_failures:
+            episodes.failing_step[v] = int(drawn(key, 4, 0.0, float(disturbances.steps)))
+            episodes.failing_rotor[v] = int(drawn(key, 5, 0.0, float(disturbances.rotors)))
+
+
+@inlined_kernel
+def place_vehicle(
+    key: Any,
+    task: Task,
+    starts: Starts,
+    ground: Any,
+    state: Floats,
+    memory: Floats,
+    targets: Floats,
+) -> None:
+    """Draw state and memory at the start of an episode and its targets, (targets, 3)."""
+    x = drawn(key, 6, starts.low[0], starts.high[0])
+    y = drawn(key, 7, starts.low[1], starts.high[1])
+    yaw = drawn(key, 8, -math.pi, math.pi)
+    height = drawn(key, 9, LOWEST, HIGHEST)
+
+    if task.course == POINT or task.course == CHAIN:
+        state[:] = starts.flying
+        memory[:] = 0.0
+        state[POSITION] = x
+        state[POSITION + 1] = y
+        state[POSITION + 2] = altitude(ground, x, y) + height
+        state[QUATERNION] = math.cos(0.5 * yaw)
+        state[QUATERNION + 3] = math.sin(0.5 * yaw)
+    else:
+        own_start = int(drawn(key, 10, 0.0, float(starts.standing.shape[0])))
+        state[:] = starts.standing[own_start]
+        memory[:] = starts.standing_memory[own_start]
+        x = state[POSITION]
+        y = state[POSITION + 1]
+        yaw = heading(state)
+
+    if task.course == POINT:
+        for c in range(3):
+            targets[0, c] = state[POSITION + c] + drawn(key, 11 + c, -NEAR, NEAR)
+            state[VELOCITY + c] = drawn(key, 14 + c, -FASTEST, FASTEST)
+        return
+
+    # the others lie one after the other
+    curvature = 0.0
+    for t in range(targets.shape[0]):
+        own = 20 + 4 * t
+        if task.course == TRACK:
+            length = TRACK_STEP
+            if t % TRACK_TURNS == 0:
+                curvature = drawn(key, own, -1.0, 1.0) / starts.turn_radius
+            yaw += curvature * length
+        else:
+            step = CHAIN_STEP if task.course == CHAIN else PLACE_DISTANCE
+            length = drawn(key, own, step[0], step[1])
+            yaw = drawn(key, own + 1, -math.pi, math.pi)
+        x += length * math.cos(yaw)
+        y += length * math.sin(yaw)
+        targets[t, 0] = x
+        targets[t, 1] = y
+        targets[t, 2] = altitude(ground, x, y)
+        if task.course == CHAIN:
+            targets[t, 2] += drawn(key, own + 2, LOWEST, HIGHEST)
+
+
+@inlined_kernel
+def heading(state: Floats) -> float:
+    """Return the direction of body x across the ground, rad from east."""
+    w = state[QUATERNION]
+    x = state[QUATERNION + 1]
+    y = state[QUATERNION + 2]
+    z = state[QUATERNION + 3]
+    return math.atan2(2.0 * (x * y + w * z), 1.0 - 2.0 * (y * y + z * z))
+
+
+@inlined_kernel
+def distance_to(state: Floats, target: Floats, task: Task) -> float:
+    """Return the distance of a vehicle to a target, m, as its task counts it."""
+    x = target[0] - state[POSITION]
+    y = target[1] - state[POSITION + 1]
+    z = 0.0 if task.is_level else target[2] - state[POSITION + 2]
+    return math.sqrt(x * x + y * y + z * z)
+
+
+# commands
+
+
+@kernel
+def write_commands(actions: Any, commands: Commands, episodes: Episodes, rows: Floats) -> None:
+    """Write the commands of actions (n, numbers), limited to -1 … 1, to rows (n, controls)."""
+    c = commands
+    rotors = c.rotor_columns.shape[0]
+    for v in range(actions.shape[0]):
+        row = rows[v]
+        for i in range(c.drive_columns.shape[0]):
+            row[c.brake_columns[i]] = c.max_brake
+
+        # rotors
+        first = 0
+        if c.air == WRENCH:
+            first = 4
+            thrust = c.weight * (1.0 + limited(actions[v, 0]))
+            for j in range(rotors):
+                square = c.mixing[j, 0] * thrust
+                for k in range(3):
+                    square += c.mixing[j, 1 + k] * c.moment[k] * limited(actions[v, 1 + k])
+                speed = math.sqrt(max(square, 0.0))
+                row[c.rotor_columns[j]] = min(speed, c.max_rotor_speed)
+        elif c.air == ROTORS:
+            first = rotors
+            for j in range(rotors):
+                share = 0.5 + 0.5 * limited(actions[v, j])
+                row[c.rotor_columns[j]] = share * c.max_rotor_speed
+        if 0 <= episodes.failing_step[v] <= episodes.steps[v]:
+            row[c.rotor_columns[episodes.failing_rotor[v]]] = 0.0
+
+        # wheels
+        if c.wheels:
+            row[STEERING_COMMAND] = c.max_steering * limited(actions[v, first])
+            for i in range(c.drive_columns.shape[0]):
+                row[c.drive_columns[i]] = c.max_drive * limited(actions[v, first + 1])
+                row[c.brake_columns[i]] = c.max_brake * max(limited(actions[v, first + 2]), 0.0)
+
+
+@inlined_kernel
+def limited(action: Any) -> float:
+    """Return a number of an action, limited to -1 … 1."""
+    return min(max(np.float64(action), -1.0), 1.0)
+
+
+# rewards
+
+
+@kernel
+def judge(
+    task: Task,
+    period: float,
+    states: Floats,
+    memories: Floats,
+    outputs: Floats,
+    has_failed: Bools,
+    layout: Layout,
+    episodes: Episodes,
+    rewards: Floats,
+    endings: Any,
+) -> None:
+    """Count a step of all episodes; write its rewards (n,) and how each stands, (n,) `Ending`."""
+    for v in range(states.shape[0]):
+        x = states[v]
+        episodes.steps[v] += 1
+        ending = RUNNING
+        if has_failed[v]:
+            ending = FAILED
+        elif memories[v, CRASHED] != INTACT:
+            ending = HAS_CRASHED
+
+        # on the way
+        reward = 0.0
+        if ending != FAILED:
+            distance = distance_to(x, episodes.targets[v, episodes.target[v]], task)
+            reward += task.progress * (episodes.distance[v] - distance)
+            reward += task.near / (1.0 + distance * distance)
+            turning = rates_squared(x)
+            power = outputs[v, ROTOR_POWER] / layout.hover_power
+            reward -= (task.turning * turning + task.power * power) * period
+            episodes.distance[v] = distance
+            if ending == RUNNING:
+                reward += arrive(v, x, outputs[v], task, period, layout, episodes)
+
+        # the end
+        if ending == RUNNING and episodes.distance[v] > task.astray:
+            ending = ASTRAY
+        hold = max(1, int(task.hold / period + 0.5))
+        solved = ending == RUNNING and episodes.held[v] >= hold
+        if solved and not task.goes_on:
+            ending = SUCCESS
+            reward += task.success
+        if ending == RUNNING and episodes.steps[v] * period > task.duration - 0.5 * period:
+            ending = SUCCESS if solved else OUT_OF_TIME
+        if ending in (HAS_CRASHED, ASTRAY, FAILED):
+            reward -= task.broken
+        rewards[v] = reward
+        endings[v] = ending
+
+
+@inlined_kernel
+def rates_squared(x: Floats) -> float:
+    """Return |ω|², rad²/s²."""
+    return x[RATES] * x[RATES] + x[RATES + 1] * x[RATES + 1] + x[RATES + 2] * x[RATES + 2]
+
+
+@inlined_kernel
+def arrive(
+    v: int,
+    x: Floats,
+    outputs: Floats,
+    task: Task,
+    period: float,
+    layout: Layout,
+    episodes: Episodes,
+) -> float:
+    """Go on to the next target where this one is reached, or count the stay at the last.
+
+    Return the reward for a target that is reached.
+    """
+    is_near = episodes.distance[v] <= task.reach
+    if episodes.target[v] < episodes.targets.shape[1] - 1:
+        if not is_near:
+            return 0.0
+        episodes.target[v] += 1
+        episodes.distance[v] = distance_to(x, episodes.targets[v, episodes.target[v]], task)
+        return task.reached
+
+    stays = is_near
+    if task.hold > 0.0:
+        stays = stays and norm((x[VELOCITY], x[VELOCITY + 1], x[VELOCITY + 2])) <= task.still
+    if task.on_wheels:
+        for column in layout.wheel_load_columns:
+            stays = stays and outputs[column] > 0.0
+    episodes.held[v] = episodes.held[v] + 1 if stays else 0
+    return 0.0
+
+
+# observations
+
+
+@kernel
+def observe(
+    task: Task,
+    states: Floats,
+    outputs: Floats,
+    layout: Layout,
+    ground: Any,
+    episodes: Episodes,
+    seen: Any,
+) -> None:
+    """Write what each vehicle sees to (n, numbers), which `observation_names` names."""
+    for v in range(states.shape[0]):
+        x = states[v]
+        w = x[QUATERNION]
+        rotation = rotation_matrix(x[QUATERNION + 1], x[QUATERNION + 2], x[QUATERNION + 3], w)
+        position = (x[POSITION], x[POSITION + 1], x[POSITION + 2])
+
+        # targets, motion, clearance
+        last = episodes.targets.shape[1] - 1
+        target = episodes.targets[v, episodes.target[v]]
+        after = episodes.targets[v, min(episodes.target[v] + 1, last)]
+        put(seen[v], 0, rotated_back(rotation, subtract(three(target), position)))
+        put(seen[v], 3, rotated_back(rotation, subtract(three(after), position)))
+        put(seen[v], 6, rotated_back(rotation, (x[VELOCITY], x[VELOCITY + 1], x[VELOCITY + 2])))
+        put(seen[v], 9, (rotation[6], rotation[7], rotation[8]))
+        put(seen[v], 12, (x[RATES], x[RATES + 1], x[RATES + 2]))
+        seen[v, 15] = within_limits(outputs[v, CLEARANCE])
+        seen[v, 16] = within_limits(x[layout.steering_column])
+
+        # rotors and wheels
+        k = BEFORE_ROTORS
+        for j in range(layout.rotors):
+            seen[v, k] = within_limits(x[ROTOR_SPEED + j] / layout.max_rotor_speed)
+            k += 1
+        for i in range(layout.wheel_speed_columns.shape[0]):
+            speed = x[layout.wheel_speed_columns[i]] * layout.rolling_radius[i]
+            seen[v, k] = within_limits(speed)
+            k += 1
+        for i in range(layout.wheel_load_columns.shape[0]):
+            load = outputs[v, layout.wheel_load_columns[i]] / layout.static_load[i]
+            seen[v, k] = within_limits(load)
+            k += 1
+
+        # the ground around
+        if task.sees_ground:
+            yaw = heading(x)
+            c = math.cos(yaw)
+            s = math.sin(yaw)
+            for ahead in SCAN_AHEAD:
+                for aside in SCAN_ASIDE:
+                    px = position[0] + c * ahead - s * aside
+                    py = position[1] + s * ahead + c * aside
+                    seen[v, k] = within_limits(altitude(ground, px, py) - position[2])
+                    k += 1
+
+
+@inlined_kernel
+def three(numbers: Floats) -> Vector:
+    """Return three numbers of an array as a vector."""
+    return numbers[0], numbers[1], numbers[2]
+
+
+@inlined_kernel
+def put(numbers: Any, first: int, values: Vector) -> None:
+    """Write a vector into an observation, within its limits."""
+    for c in range(3):
+        numbers[first + c] = within_limits(values[c])
+
+
+@inlined_kernel
+def within_limits(value: float) -> float:
+    """Return a number limited to ±LARGEST_SEEN; 0 for NaN."""
+    if value != value:
+        return 0.0
+    return min(max(value, -LARGEST_SEEN), LARGEST_SEEN)

@@ -1,0 +1,111 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Episodes of the environments to learn in: their records, and the sizes of their courses."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.arrays import Floats, Ints
+
+LOWEST = 3.0
+"""Least height of a target in the air above the ground, m."""
+HIGHEST = 8.0
+"""Greatest height of a target in the air above the ground, m."""
+NEAR = 2.0
+"""Greatest distance from target to start of a hover along each axis, m."""
+FASTEST = 1.0
+"""Greatest speed at the start of a hover along each axis, m/s."""
+CHAIN_STEP = (6.0, 12.0)
+"""Least and greatest distance of way-points across the ground, m."""
+TRACK_STEP = 2.0
+"""Distance of the points of a path, m."""
+TRACK_TURNS = 4
+"""Points of a path after which its curvature changes."""
+PLACE_DISTANCE = (20.0, 40.0)
+"""Least and greatest distance from start to goal, m."""
+WIDEST_COURSE = 50.0
+"""Distance from its start that no course exceeds, m."""
+
+SCAN_AHEAD = (-1.0, 1.0, 2.0, 4.0, 8.0)
+"""Distances ahead at which the ground is seen, m."""
+SCAN_ASIDE = (-1.0, 0.0, 1.0)
+"""Distances to the left at which the ground is seen, m."""
+LARGEST_SEEN = 1000.0
+"""Limit of all numbers of an observation."""
+BEFORE_ROTORS = 17
+"""Numbers of an observation before those of the rotors."""
+
+
+class Episodes(NamedTuple):
+    """Episodes of n environments, which kernels change in place."""
+
+    seed: NDArray[np.uint64]
+    """Seed of each environment, (n,)."""
+    number: Ints
+    """Number of the episode since the seed was set, (n,)."""
+    steps: Ints
+    """Steps of the episode until now, (n,)."""
+    targets: Floats
+    """Targets, m, world, (n, targets, 3)."""
+    target: Ints
+    """Index of the target that comes next, (n,)."""
+    distance: Floats
+    """Distance to it, m, (n,)."""
+    held: Ints
+    """Steps for which the vehicle has stayed at the last target, (n,)."""
+    failing_rotor: Ints
+    """Rotor that fails in this episode, (n,)."""
+    failing_step: Ints
+    """Step at which it fails, (n,); -1: none does."""
+
+
+class Starts(NamedTuple):
+    """Where episodes may begin."""
+
+    flying: Floats
+    """State of a vehicle that hovers at the origin and heads east, (states,)."""
+    standing: Floats
+    """States of vehicles that stand, (starts, states); without any for tasks that begin in the air.
+    """
+    standing_memory: Floats
+    """Their memories, (starts, memory): brake torques that act."""
+    low: tuple[float, float]
+    """South-west corner of the places for vehicles that fly, m."""
+    high: tuple[float, float]
+    """North-east corner, m."""
+    turn_radius: float
+    """Least radius of a path, m."""
+
+
+class Disturbances(NamedTuple):
+    """What differs from episode to episode."""
+
+    wind: float
+    """Greatest mean wind, m/s, across the ground."""
+    rotor_failures: float
+    """Share of the episodes in which a rotor fails."""
+    rotors: int
+    """Number of rotors."""
+    steps: int
+    """Steps of an episode."""
+
+
+class Layout(NamedTuple):
+    """Numbers of a vehicle that observations and rewards need."""
+
+    rotors: int
+    max_rotor_speed: float
+    hover_power: float
+    """Power of the rotors in hover, W."""
+    steering_column: int
+    wheel_speed_columns: Ints
+    wheel_load_columns: Ints
+    rolling_radius: Floats
+    """Rolling radii, (wheels,), m."""
+    static_load: Floats
+    """Loads at rest, (wheels,), N."""

@@ -1,0 +1,355 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""A batch of land-air vehicles that learn a task over one terrain, without Gymnasium."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
+from rfly_amphibious.dynamics.vehicle_batch import VehicleBatch
+from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.vehicle import state_layout
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.config.checks import finite_number
+from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import rotation_matrix
+from rfly_lab.learning.actions import action_names, commands_of
+from rfly_lab.learning.episodes import (
+    SCAN_AHEAD,
+    SCAN_ASIDE,
+    TRACK_STEP,
+    WIDEST_COURSE,
+    Disturbances,
+    Episodes,
+    Layout,
+    Starts,
+)
+from rfly_lab.learning.tasks import USUAL_ACTIONS, Course, Ending, Task, task_of
+from rfly_terrain.height_map.height_map import HeightMap
+
+STEP = 0.001
+"""Step of the integration, s, by the semi-implicit Euler method."""
+PERIOD = 0.02
+"""Usual time for which an action is held, s."""
+LONGEST_PERIOD = 1.0
+"""Longest time for which an action may be held, s."""
+MOST_ENVIRONMENTS = 100_000
+"""Most environments of a batch, some 200 MB."""
+STARTS = 64
+"""Places at which vehicles that stand may begin."""
+TRIES = 8 * STARTS
+"""Places that are tried for that."""
+UPRIGHT = 0.97
+"""Cosine of the largest tilt of a vehicle that begins on the ground."""
+MOST_MOVED = 0.05
+"""Distance by which a vehicle that begins on the ground may move within 0.2 s, m."""
+HILLS_SIDE = 401
+"""Samples of the usual terrain along a side, a metre apart."""
+
+
+@functools.cache
+def hills() -> HeightMap:
+    """Return the usual terrain: 400 x 400 m of hills up to 3 m high, with bumps of a few cm."""
+    along = np.arange(HILLS_SIDE, dtype=np.float64)
+    waves = np.sin(along / 11.0)[:, None] * np.cos(along / 17.0) + np.sin(along / 29.0)
+    bumps = np.random.default_rng(1).normal(0.0, 0.02, waves.shape)
+    half = 0.5 * (HILLS_SIDE - 1)
+    return HeightMap(
+        1.5 * waves + bumps, origin_x=-half, origin_y=-half, step_x=1.0, step_y=1.0, name="hills"
+    )
+
+
+class LandAirBatch:
+    """n vehicles of one kind, each with its own task, wind and failures.
+
+    An environment's numbers depend on its seed, on the number of its episode and on its actions
+    alone, not on the others. `vehicle`: parameters, or the name of a set. `terrain`: a map, the
+    name or path of one of RflySim's, or None for `hills`. `actions`: a name of `ACTIONS`. An action
+    is held for `period`, s. The mean wind of an episode is uniform up to `wind`, m/s, in any
+    direction; `gusts` is the standard deviation of its gusts, m/s. In a share `rotor_failures` of
+    the episodes a rotor stops. Raise ConfigError for arguments that can't be used.
+    """
+
+    def __init__(
+        self,
+        environments: int,
+        task: str,
+        *,
+        vehicle: str | VehicleParameters = "scale",
+        terrain: str | HeightMap | None = None,
+        actions: str | None = None,
+        period: float = PERIOD,
+        wind: float = 0.0,
+        gusts: float = 0.0,
+        rotor_failures: float = 0.0,
+    ) -> None:
+        from rfly_lab.learning import episode_kernels
+
+        finite_number("num_envs", environments, at_least=1, at_most=MOST_ENVIRONMENTS)
+        finite_number("period", period, "s", at_least=STEP, at_most=LONGEST_PERIOD)
+        finite_number("wind", wind, "m/s", at_least=0.0)
+        finite_number("gusts", gusts, "m/s", at_least=0.0)
+        finite_number("rotor_failures", rotor_failures, at_least=0.0, at_most=1.0)
+        self.task = task_of(task)
+        self.actions = actions or USUAL_ACTIONS[task]
+        self.params = (
+            vehicle if isinstance(vehicle, VehicleParameters) else VehicleParameters.load(vehicle)
+        )
+        self.commands = commands_of(self.actions, self.params)
+        self.terrain = _terrain(terrain)
+        self.period = period
+        self._kernels = episode_kernels
+
+        # vehicles
+        steps = round(period / STEP)
+        if abs(steps * STEP - period) > 1e-9:
+            raise ConfigError(f"period: {period:g} s, expected a multiple of {STEP:g} s")
+        model = AmphibiousModel(self.params, self.terrain)
+        air = Wind(gust_sigma=(gusts, gusts, 0.5 * gusts))
+        self.vehicles = VehicleBatch(model, environments, steps, STEP, wind=air)
+        self._layout = _layout(self.params)
+
+        # episodes
+        count = environments
+        self.episodes = Episodes(
+            seed=np.zeros(count, np.uint64),
+            number=np.zeros(count, np.int64),
+            steps=np.zeros(count, np.int64),
+            targets=np.zeros((count, self.task.targets, 3)),
+            target=np.zeros(count, np.int64),
+            distance=np.zeros(count),
+            held=np.zeros(count, np.int64),
+            failing_rotor=np.zeros(count, np.int64),
+            failing_step=np.zeros(count, np.int64),
+        )
+        self._disturbances = Disturbances(
+            float(wind),
+            float(rotor_failures),
+            self.params.rotors,
+            math.ceil(self.task.duration / period),
+        )
+        self._starts = _starts(model, self.task)
+
+        self.rewards: Floats = np.zeros(count)
+        """Rewards of the last step, (n,)."""
+        self.endings: NDArray[np.int8] = np.zeros(count, np.int8)
+        """How each episode stands, an `Ending`, (n,)."""
+
+    @property
+    def action_names(self) -> list[str]:
+        """Names of the numbers of an action, each from -1 to 1."""
+        return action_names(self.actions, self.params)
+
+    @property
+    def observation_names(self) -> list[str]:
+        """Names of the numbers of an observation, each with its unit."""
+        return observation_names(self.task, self.params)
+
+    # episodes
+
+    def seed(self, which: Ints, seeds: NDArray[np.uint64]) -> None:
+        """Give environments (k,) new seeds (k,): what they draw begins anew."""
+        self.episodes.seed[which] = seeds
+        self.episodes.number[which] = -1
+
+    def begin(self, which: Ints) -> None:
+        """Begin the next episode in environments (k,)."""
+        self.episodes.number[which] += 1
+        states = np.empty((len(which), self.params.state_size))
+        memories = np.empty((len(which), self.vehicles.memory.shape[1]))
+        self._kernels.begin_episodes(
+            which,
+            self.task,
+            self.episodes,
+            self._starts,
+            self.terrain.ground,
+            self._disturbances,
+            states,
+            memories,
+            self.vehicles.mean_wind,
+            self.vehicles.gust_keys,
+        )
+        self.vehicles.put(which, states, memories)
+        self.endings[which] = Ending.RUNNING
+
+    def step(self, actions: NDArray[np.floating]) -> None:
+        """Hold actions (n, numbers) for a period; then `rewards` and `endings` are new.
+
+        Raise CommandError for actions of another shape or that are not finite.
+        """
+        expected = (len(self.rewards), len(self.action_names))
+        if actions.shape != expected:
+            raise CommandError(f"actions: shape {actions.shape}, expected {expected}")
+        if not np.isfinite(actions).all():
+            raise CommandError("actions: expected finite numbers")
+
+        rows = self.commanded(actions)
+        self.vehicles.advance(rows)
+        self._kernels.judge(
+            self.task,
+            self.period,
+            self.vehicles.x,
+            self.vehicles.memory,
+            self.vehicles.outputs,
+            self.vehicles.has_failed,
+            self._layout,
+            self.episodes,
+            self.rewards,
+            self.endings,
+        )
+
+    def commanded(self, actions: NDArray[np.floating]) -> Floats:
+        """Return the commands that actions would be now, (n, controls), as `Controls.rows`."""
+        columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
+        rows = np.zeros((len(actions), columns))
+        self._kernels.write_commands(actions, self.commands, self.episodes, rows)
+        return rows
+
+    def observe(self) -> NDArray[np.float32]:
+        """Return what each vehicle sees, (n, numbers)."""
+        seen = np.empty((len(self.rewards), len(self.observation_names)), np.float32)
+        self._kernels.observe(
+            self.task,
+            self.vehicles.x,
+            self.vehicles.outputs,
+            self._layout,
+            self.terrain.ground,
+            self.episodes,
+            seen,
+        )
+        return seen
+
+    @property
+    def terminated(self) -> Bools:
+        """True where an episode has ended by what happened in it, (n,)."""
+        return self._is_over & ~self.truncated
+
+    @property
+    def truncated(self) -> Bools:
+        """True where an episode has ended by its time limit, (n,)."""
+        is_late = self.endings == Ending.OUT_OF_TIME
+        return is_late | (self.endings == Ending.SUCCESS) if self.task.goes_on else is_late
+
+    @property
+    def _is_over(self) -> Bools:
+        return self.endings != Ending.RUNNING
+
+
+def observation_names(task: Task, p: VehicleParameters) -> list[str]:
+    """Return the name of each number of an observation, with its unit; vectors in body axes."""
+    vectors = {
+        "to_target": "_m",
+        "to_target_after": "_m",
+        "velocity": "_mps",
+        "up": "",
+        "rate": "_radps",
+    }
+    names = [f"{name}_{axis}{unit}" for name, unit in vectors.items() for axis in "xyz"]
+    names += ["clearance_m", "steering_rad"]
+    names += [f"rotor_{j + 1}_share" for j in range(p.rotors)]
+    names += [f"wheel_speed_{wheel}_mps" for wheel in p.wheels]
+    names += [f"wheel_load_{wheel}_share" for wheel in p.wheels]
+    if task.sees_ground:
+        names += [f"ground_{ahead:g}_{aside:g}_m" for ahead in SCAN_AHEAD for aside in SCAN_ASIDE]
+    return names
+
+
+def _terrain(terrain: str | HeightMap | None) -> HeightMap:
+    """Return the map of an argument. Raise ConfigError for one that is too small for any course."""
+    result = terrain if isinstance(terrain, HeightMap) else hills()
+    if isinstance(terrain, str):
+        result = HeightMap.load(terrain)
+    ground = result.ground
+    side = min(ground.x_max - ground.x_min, ground.y_max - ground.y_min)
+    if side <= 2.0 * WIDEST_COURSE:
+        raise ConfigError(
+            f"terrain: {side:g} m wide, expected more than {2.0 * WIDEST_COURSE:g} m: "
+            "courses must not leave it"
+        )
+    return result
+
+
+def _layout(p: VehicleParameters) -> Layout:
+    """Return the numbers of a vehicle that observations and rewards need."""
+    wheels = len(p.wheels)
+    state = state_layout.state_columns(p.rotors, wheels)
+    outputs = state_layout.output_columns(wheels)
+    of_state = np.arange(p.state_size)
+    of_outputs = np.arange(state_layout.reported(wheels))
+    return Layout(
+        rotors=p.rotors,
+        max_rotor_speed=p.max_rotor_speed,
+        hover_power=p.rotors * p.torque_coefficient * p.hover_speed**3,
+        steering_column=int(of_state[state["steering"]][0]),
+        wheel_speed_columns=of_state[state["wheel_speed"]],
+        wheel_load_columns=of_outputs[outputs["wheel_load"]],
+        rolling_radius=np.array(p.rolling_radius),
+        static_load=np.array(p.static_load),
+    )
+
+
+def _starts(model: AmphibiousModel, task: Task) -> Starts:
+    """Return where episodes of a task may begin. Raise ConfigError where no place is left."""
+    p = model.params
+    assert model.terrain is not None
+    low, high = _places(model.terrain)
+    standing: tuple[ModelState, ...] = ()
+    if task.course in (Course.TRACK, Course.PLACE):
+        standing = _standing(p, model.terrain)
+    memory_size = state_layout.memory_size(len(p.wheels))
+
+    radius = p.steering_lever / math.tan(p.max_steering) if p.steered != "none" else 0.0
+    return Starts(
+        flying=model.flying((0.0, 0.0, 0.0)).x,
+        standing=np.array([state.x for state in standing]).reshape(-1, p.state_size),
+        standing_memory=np.array([state.memory for state in standing]).reshape(-1, memory_size),
+        low=low,
+        high=high,
+        turn_radius=max(3.0 * radius, TRACK_STEP * 2.0),
+    )
+
+
+def _places(terrain: HeightMap) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the corners of the places from which no course leaves a map, m."""
+    west, east, south, north = terrain.bounds
+    margin = WIDEST_COURSE
+    return (west + margin, south + margin), (east - margin, north - margin)
+
+
+@functools.lru_cache(maxsize=8)
+def _standing(p: VehicleParameters, terrain: HeightMap) -> tuple[ModelState, ...]:
+    """Return STARTS vehicles that stand on a map, the same for all batches.
+
+    They have settled, and the ground holds them. Raise ConfigError where it holds none.
+    """
+    model = AmphibiousModel(p, terrain)
+    low, high = _places(terrain)
+    places = np.random.default_rng(0).uniform((*low, -math.pi), (*high, math.pi), (TRIES, 3))
+    standing: list[ModelState] = []
+    for x, y, yaw in places.tolist():
+        state = model.standing(x, y, yaw)
+        if _stands(model, state):
+            standing.append(state)
+        if len(standing) == STARTS:
+            break
+    if not standing:
+        raise ConfigError(f"terrain: the vehicle stands at none of {TRIES} places")
+    return tuple(standing)
+
+
+def _stands(model: AmphibiousModel, state: ModelState) -> bool:
+    """Return whether a vehicle stays where it stands, with its brakes on, and is upright."""
+    rotation = rotation_matrix(state.orientation)
+    if rotation[2, 2] < UPRIGHT:
+        return False
+    brakes = Controls(brake_torque=model.params.max_brake_torque)
+    after = model.step(state, brakes, steps=200, method="semi_implicit_euler")
+    moved = np.linalg.norm(after.position - state.position)
+    return not after.crashed and bool(moved < MOST_MOVED)
