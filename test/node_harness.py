@@ -28,6 +28,7 @@ PATIENCE = float(os.environ.get("RFLY_PATIENCE", "120"))
 """Longest wall time to wait for a condition, s: far beyond what a busy machine needs."""
 OF_LIBRARIES = {
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+    "_RFLY_SUITE_ENVIRONMENT",
     "GDAL_CURL_CA_BUNDLE",
     "PROJ_CURL_CA_BUNDLE",
     "MAVLINK20",
