@@ -28,7 +28,9 @@ from functools import partial
 from typing import Any, NoReturn, TypeVar
 
 import rclpy
+from rclpy.context import Context
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.guard_condition import GuardCondition
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
@@ -96,7 +98,7 @@ def run_all(make_nodes: Sequence[Callable[[], Node]], *, often: bool = False) ->
     kernels.handlers[:] = [_RosLog()]
 
     # before the nodes: a half-made executor prints a trace
-    executor = events_executor() if often else SingleThreadedExecutor()
+    executor = events_executor() if often else LoneExecutor()
     nodes: list[Node] = []
     try:
         for make_node in make_nodes:
@@ -163,6 +165,43 @@ def _log_warning(message: Warning | str, *_place: Any, **_more: Any) -> None:
         logger.debug(text)
     else:
         logger.warning(text)
+
+
+class LoneExecutor(SingleThreadedExecutor):
+    """Executor that builds its wait set once for a callback.
+
+    rclpy triggers an executor's guard after each callback, so that another thread that waits builds
+    its wait set anew. Here no other thread waits: the trigger only wakes the loop that did the
+    work, which then finds nothing and builds its wait set a second time.
+    """
+
+    def __init__(self, *, context: Context | None = None) -> None:
+        super().__init__(context=context)
+        self._guard.destroy()
+        self._guard = _OwnGuard(self, self._context)
+        self._loop = threading.get_ident()
+
+    def needs_waking(self) -> bool:
+        """Return whether the loop may wait although there is work.
+
+        The work is of another thread, or a task that has become ready after its turn.
+        """
+        return threading.get_ident() != self._loop or any(
+            not task.executing() and not task.done() for task, _, _ in list(self._tasks)
+        )
+
+
+class _OwnGuard(GuardCondition):
+    """The guard condition of a LoneExecutor."""
+
+    def __init__(self, executor: LoneExecutor, context: Context) -> None:
+        super().__init__(None, None, context=context)
+        self._needed = executor.needs_waking
+
+    def trigger(self) -> None:
+        """Wake the loop if it needs that."""
+        if self._needed():
+            super().trigger()
 
 
 def events_executor() -> Executor:

@@ -6,8 +6,10 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
+from node_harness import PATIENCE
 
 pytestmark = pytest.mark.ros
 
@@ -60,3 +62,64 @@ def test_what_ros_refuses_of_a_command_line_is_one_line_and_exit_code_2(words, t
     assert line.startswith("[FATAL]")
     assert told in line
     assert ended.returncode == 2
+
+
+@pytest.fixture
+def alone(domain_id):
+    """A node and its executor, which counts the wait sets that it builds."""
+    import rclpy
+    from rclpy.node import Node
+
+    from rfly_common.ros.run_loop import LoneExecutor
+
+    class Counted(LoneExecutor):
+        wait_sets = 0
+
+        def get_nodes(self):
+            self.wait_sets += 1
+            return super().get_nodes()
+
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain_id)
+    node = Node("alone", context=context)
+    executor = Counted(context=context)
+    executor.add_node(node)
+    yield node, executor
+    executor.remove_node(node)
+    node.destroy_node()
+    executor.shutdown(timeout_sec=0.5)
+    rclpy.try_shutdown(context=context)
+
+
+def test_a_callback_takes_one_wait_set(alone):
+    """rclpy's own executor finds itself woken after a callback, and builds a second one."""
+    node, executor = alone
+    called = []
+    guard = node.create_guard_condition(lambda: called.append(executor.wait_sets))
+    idle = []
+    for _ in range(5):
+        guard.trigger()
+        executor.spin_once(timeout_sec=PATIENCE)
+        executor.spin_once(timeout_sec=0.01)
+        idle.append(executor.wait_sets - called[-1])
+    assert len(called) == 5
+    assert min(idle) == 1
+
+
+def test_work_of_another_thread_and_what_waits_for_it_are_done_at_once(alone):
+    """No spin lasts as long as its time-out: the test would."""
+    from rfly_common.ros.run_loop import in_thread
+
+    node, executor = alone
+    answers = []
+    begin = threading.Event()
+
+    async def ask(work):
+        answers.append(await in_thread(node, work))
+
+    executor.create_task(ask, lambda: begin.wait(PATIENCE))
+    executor.create_task(executor.create_task, begin.set)  # made after the turn of tasks
+    while not answers:
+        executor.spin_once(timeout_sec=2 * PATIENCE)
+    assert answers == [True]
+    assert begin.is_set()
