@@ -31,6 +31,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 ENVIRONMENT = dict(os.environ)
@@ -170,6 +171,11 @@ class ForkServer:
             os.close(lifeline)
 
 
+def process_name(program: str, domain_id: object) -> str:
+    """Return the name of a forked program's process, which has the server's command line."""
+    return f"{domain_id} {program}"[:15]
+
+
 def _packets() -> socket.socket:
     return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
@@ -289,6 +295,8 @@ def _become(request: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv[:] = request["words"]
+    name = process_name(request["words"][0], request["environment"].get("ROS_DOMAIN_ID"))
+    Path("/proc/self/comm").write_text(name, encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         cast("TextIOWrapper", stream).reconfigure(line_buffering=stream.isatty())
     importlib.import_module("node_harness").fork_what_is_started()

@@ -12,8 +12,10 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from fork_server import process_name
 from node_harness import PATIENCE, Rfly, run_rfly, wait_until
 
 from rfly_bringup.nodes.argument_files import check_params_file, local_address_towards
@@ -76,21 +78,21 @@ def demo(cwd, **environment):
 
 
 def pid_of(executable, domain_id):
-    """The process of a node of this test's domain."""
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    """The process of a node of this test's domain, forked or executed."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             try:
-                with (
-                    open(f"/proc/{entry}/cmdline", "rb") as command,
-                    open(f"/proc/{entry}/environ", "rb") as environment,
-                ):
-                    words = command.read().split(b"\0")
-                    variables = environment.read().split(b"\0")
+                forked = (entry / "comm").read_text().rstrip("\n")
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                variables = (entry / "environ").read_bytes().split(b"\0")
             except OSError:
                 continue
-            is_node = any(w.endswith(f"/{executable}".encode()) for w in words[:3])
-            if is_node and f"ROS_DOMAIN_ID={domain_id}".encode() in variables:
-                return int(entry)
+            executed = (
+                any(word.endswith(f"/{executable}".encode()) for word in words[:3])
+                and f"ROS_DOMAIN_ID={domain_id}".encode() in variables
+            )
+            if executed or forked == process_name(executable, domain_id):
+                return int(entry.name)
     raise AssertionError(f"no process of {executable} in domain {domain_id}")
 
 
@@ -140,7 +142,7 @@ def test_nodes_end_with_rfly_up_even_where_it_is_killed(domain_id, moment):
 
 def test_up_goes_on_where_nobody_reads_its_lines(domain_id):
     """`rfly up | head -1`: a node must not wait for a reader that has gone."""
-    with rfly_up("--log-level", "debug", fresh=True) as up:
+    with rfly_up("--log-level", "debug") as up:
         up.read_until(r"terrain_node +\| ")
         up.process.stdout.close()
         assert pid_of("ue_bridge_node", domain_id)
@@ -205,7 +207,7 @@ def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
 
 def test_up_survives_a_killed_node_and_says_so(domain_id):
     """The others go on; the exit code is 1 in the end."""
-    with rfly_up(fresh=True) as up:
+    with rfly_up() as up:
         up.read_until(r"terrain_node +\| .*JacksboroFault")
         up.read_until(r"ue_bridge_node +\| .*sending to")
         os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
@@ -217,7 +219,7 @@ def test_up_survives_a_killed_node_and_says_so(domain_id):
 
 def test_up_respawns(domain_id):
     """--respawn starts a node that died again."""
-    with rfly_up("--respawn", fresh=True) as up:
+    with rfly_up("--respawn") as up:
         up.read_until(r"ue_bridge_node +\| .*sending to")
         os.kill(pid_of("ue_bridge_node", domain_id), signal.SIGKILL)
         up.read_until(r"starting again")
