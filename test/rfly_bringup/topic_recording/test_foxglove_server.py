@@ -63,6 +63,13 @@ def publisher(tmp_path):
         yield publisher
 
 
+@pytest.fixture(scope="module")
+def patient_publisher(tmp_path_factory):
+    """One process for all clients that ask one thing and go."""
+    with Publisher(tmp_path_factory.mktemp("publisher")) as publisher:
+        yield publisher
+
+
 def frame(request):
     """A client's text frame, masked with zeros."""
     data = json.dumps(request).encode().ljust(126)
@@ -250,25 +257,25 @@ def test_a_latched_message_goes_to_the_new_client_only(publisher):
         ("http://localhost.example.com", 403),
     ],
 )
-def test_foreign_pages_are_refused(publisher, origin, status):
-    with socket.create_connection(("127.0.0.1", publisher.port), PATIENCE) as client:
-        client.sendall(hello(publisher.port, origin))
+def test_foreign_pages_are_refused(patient_publisher, origin, status):
+    with socket.create_connection(("127.0.0.1", patient_publisher.port), PATIENCE) as client:
+        client.sendall(hello(patient_publisher.port, origin))
         assert client.recv(12) == f"HTTP/1.1 {status}".encode()
 
 
-def test_a_refused_client_with_a_broken_frame_leaves_nothing_in_the_log(publisher):
+def test_a_refused_client_with_a_broken_frame_leaves_nothing_in_the_log(patient_publisher):
     """The frame comes with the request that is refused, and has bits that are reserved."""
     for _ in range(20):
-        with socket.create_connection(("127.0.0.1", publisher.port), PATIENCE) as client:
-            client.sendall(hello(publisher.port, "https://example.com") + b"\xf1\x80abcd")
+        with socket.create_connection(("127.0.0.1", patient_publisher.port), PATIENCE) as client:
+            client.sendall(hello(patient_publisher.port, "https://example.com") + b"\xf1\x80abcd")
             while client.recv(1000):
                 pass
-    assert "error" not in publisher.log.read_text().lower()
+    assert "error" not in patient_publisher.log.read_text().lower()
 
 
-def test_a_foreign_name_for_this_machine_is_refused(publisher):
-    request = hello(publisher.port, "http://rebound.example:8765")
-    with socket.create_connection(("127.0.0.1", publisher.port), PATIENCE) as client:
+def test_a_foreign_name_for_this_machine_is_refused(patient_publisher):
+    request = hello(patient_publisher.port, "http://rebound.example:8765")
+    with socket.create_connection(("127.0.0.1", patient_publisher.port), PATIENCE) as client:
         client.sendall(request.replace(b"Host: 127.0.0.1:", b"Host: rebound.example:"))
         assert client.recv(12) == b"HTTP/1.1 403"
 
@@ -295,10 +302,10 @@ def test_a_foreign_name_for_this_machine_is_refused(publisher):
         (b"\1\2\3", "clients cannot publish"),
     ],
 )
-def test_an_odd_request_is_answered_with_a_sentence(publisher, request_text, answer):
+def test_an_odd_request_is_answered_with_a_sentence(patient_publisher, request_text, answer):
     from websockets.sync.client import connect
 
-    with connect(publisher.address, subprotocols=PROTOCOL) as client:
+    with connect(patient_publisher.address, subprotocols=PROTOCOL) as client:
         client.send(request_text)
         while True:
             message = json.loads(client.recv(timeout=PATIENCE))
