@@ -218,6 +218,11 @@ class MomentObserver:
             self.moment = np.clip(learned, -self._most, self._most)
         self._momentum = momentum
 
+    @property
+    def learns(self) -> bool:
+        """True if it has learned at the last time."""
+        return self._momentum is not None
+
     def skip(self) -> None:
         """Learn nothing until the next update, as the ground acts on the vehicle."""
         self._momentum = None

@@ -232,7 +232,8 @@ class FlightController:
             return next(iter(self.rotor_watch.warnings.values()))
 
         refusal = self._request(wanted, f"requested: {word}")
-        if wanted is Mode.DISARMED and not refusal and self.failed_rotors:
+        is_faulty = self.failed_rotors or self.rotor_watch.lying
+        if wanted is Mode.DISARMED and not refusal and is_faulty:
             # repaired, or else they will be noticed again
             self.flight_modes.set_failed_rotors(frozenset())
             self.rotor_watch.reset()
@@ -596,7 +597,9 @@ class FlightController:
 
         speeds = np.abs(joints.rotor_rate[-1])
         if self._torque_law is not None:
-            self._torque_law.measure(float(joints.time[-1]), speeds)
+            sound = speeds.copy()
+            sound[list(watch.lying)] = math.nan
+            self._torque_law.measure(float(joints.time[-1]), sound)
 
         # while the fail-safe acts, it commands the rotors
         if self._failsafe:
@@ -606,7 +609,15 @@ class FlightController:
         loop = self.attitude_loop
         loop.note_speeds(speeds)
         force = math.nan if self._imu_is_old else self._dead_reckoning.lift
-        watch.update(float(joints.time[-1]), speeds, loop.expected, loop.commanded, force)
+        shows = loop.observer.learns and not self._imu_is_old
+        watch.update(
+            float(joints.time[-1]),
+            speeds,
+            loop.expected,
+            loop.commanded,
+            force,
+            loop.observer if shows else None,
+        )
         for rotor, reason in watch.failed.items():
             self.lose_rotor(rotor, reason, speeds)
 

@@ -15,6 +15,10 @@ Rotors that stand or are stuck have failed. Encoders that repeat all their readi
 rotors jump from reading to reading, or by which most of them fail at once, show nothing of the
 rotors: they have failed themselves. But if the accelerometer measures the little thrust that they
 show, most rotors do fail at once: the battery gives them no power.
+
+A single rotor that seems to fail may have an encoder that lies. The body tells: a rotor that is
+slower or faster than expected adds a moment that the flight law's observer finds. If this moment
+does not go with the measured speed, the rotor works.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ import math
 import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
+from rfly_autonomy.control.attitude_controller import MomentObserver
 from rfly_common.arrays import Bools, Floats
 
 WATCHED_SHARE = 0.4
@@ -68,11 +74,85 @@ SAG_SHARE = 0.8
 """Share of the largest speed that a rotor has on an empty battery."""
 
 
+EVIDENCE_TIME = 0.5
+"""Time over which moments by the speeds are compared with those that the body shows, s."""
+
+LEAST_MOMENT_SHARE = 0.05
+"""Standard deviation of a rotor's moment by its speed that shows whether it works, as a share of
+its moment in hover.
+"""
+
+ROTOR_SHARE = 0.5
+"""Share of this moment that the body has to show if it is the rotor that fails."""
+
+LONGEST_DOUBT = 1.0
+"""Time after which a rotor that seems to fail is named, though the body shows nothing, s.
+
+Its moment is so small then that the flight law makes up for it.
+"""
+
+
+class _BodyEvidence:
+    """Moments by which the body shows whether rotors turn as measured, or as expected."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self._levers = rotor_matrix(params)[1:3].T
+        """Moments of roll and pitch by the squares of the speeds, (rotors, 2), N m s²."""
+
+        hover = np.linalg.norm(self._levers, axis=1) * params.hover_speed**2
+        self._least = (LEAST_MOMENT_SHARE * hover) ** 2
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what the body has shown."""
+        shape = self._levers.shape
+        self._due = np.zeros(shape)
+        """Moments by the measured speeds beyond the expected ones, as late as observed ones."""
+
+        self._due_mean = np.zeros(shape)
+        self._mean: Floats | None = None
+        """Mean of the observed moments, (2,), N m."""
+
+        self._variance = np.zeros(shape[0])
+        self._covariance = np.zeros(shape[0])
+
+    def update(
+        self, speeds: Floats, expected: Floats, observer: MomentObserver, period: float
+    ) -> None:
+        """Take in measured and expected speeds, (rotors,), rad/s, `period` seconds later."""
+        moment = observer.moment[:2]
+        if self._mean is None:
+            self._mean = moment.copy()
+        beyond = np.nan_to_num(np.square(speeds) - np.square(expected))
+        late = -np.expm1(-observer.gain[:2] * period)
+        self._due = self._due + late * (beyond[:, None] * self._levers - self._due)
+
+        share = -math.expm1(-period / EVIDENCE_TIME)
+        due = self._due - self._due_mean
+        seen = moment - self._mean
+        self._due_mean = self._due_mean + share * due
+        self._mean = self._mean + share * seen
+        keep = 1.0 - share
+        self._variance = keep * (self._variance + share * np.square(due).sum(axis=1))
+        self._covariance = keep * (self._covariance + share * (due * seen).sum(axis=1))
+
+    @property
+    def is_clear(self) -> Bools:
+        """Rotors, (rotors,), about which the body shows something."""
+        return np.asarray(self._variance > self._least)
+
+    @property
+    def lies(self) -> Bools:
+        """Rotors, (rotors,), that do not turn as their encoders show."""
+        return self.is_clear & (self._covariance < ROTOR_SHARE * self._variance)
+
+
 class RotorWatch:
     """Watch over a vehicle's rotors: their failures in words."""
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
+        self._body = _BodyEvidence(params)
         self.reset()
 
     def reset(self) -> None:
@@ -83,6 +163,16 @@ class RotorWatch:
 
         self.warnings: dict[str, str] = {}
         """Texts about rotors that are off, or encoders that have failed, by the part's name."""
+
+        self.lying: dict[int, str] = {}
+        """Texts about rotors (from 0) that work, though their encoders show that they do not."""
+
+        self._body.reset()
+        self._doubt_for = np.zeros(rotors)
+        """Times for which rotors have seemed to fail, (rotors,), s."""
+
+        self._in_doubt = np.zeros(rotors, bool)
+        """Rotors, (rotors,), that seem to fail while the body has shown nothing."""
 
         self._time = math.nan
         self._speeds = np.full(rotors, math.nan)
@@ -119,11 +209,13 @@ class RotorWatch:
         expected: Floats,
         commanded: Floats,
         force: float = math.nan,
+        observer: MomentObserver | None = None,
     ) -> None:
         """Take in measured speeds, (rotors,), rad/s, at a time, s.
 
         `expected`: by the lag after their commands `commanded`, (rotors,), rad/s. `force`: measured
-        specific force along the body's z axis, m/s²; NaN: unknown.
+        specific force along the body's z axis, m/s²; NaN: unknown. `observer`: of the moments that
+        the expected speeds leave open; None: unknown.
         """
         period = 0.0
         if not math.isnan(self._time):
@@ -145,7 +237,12 @@ class RotorWatch:
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
         self._off_for = np.where(is_off, self._off_for + period, 0.0)
         self._watch_jumps(speeds - expected, period)
-        self._judge(self._stuck(speeds, expected, period), expected, force)
+        if observer is None:
+            self._body.reset()
+        else:
+            self._body.update(speeds, expected, observer, period)
+        stuck = self._stuck(speeds, expected, period)
+        self._judge(stuck, expected, force, period, observer is not None)
 
     def _watch_repeats(self, expected: Floats, period: float) -> None:
         """Note that all readings are those of `period` seconds ago."""
@@ -192,8 +289,10 @@ class RotorWatch:
         due = share * float(np.square(expected).sum())
         return abs(force - measured) < abs(force - due)
 
-    def _judge(self, stuck: Bools, expected: Floats, force: float) -> None:
-        """Find what has failed."""
+    def _judge(
+        self, stuck: Bools, expected: Floats, force: float, period: float, has_evidence: bool
+    ) -> None:
+        """Find what has failed, `period` seconds after the last time."""
         stands = self._stands_for >= STANDS_TIME - 1e-9
         off = self._off_for >= OFF_TIME - 1e-9
         before = self.warnings
@@ -201,23 +300,37 @@ class RotorWatch:
         if self._jumps > NOISY_SHARE:
             self.warnings["encoders"] = "the encoders are far noisier than they should be"
             return
-        if 2 * int((stands | stuck | off).sum()) > len(expected):
+        wrong = stands | stuck | off
+        if 2 * int(wrong.sum()) > len(expected):
             if self._has_lost_thrust(expected, force):
                 self.warnings["battery"] = "the battery gives most rotors too little power"
             else:
                 self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
             return
 
+        self._doubt_for = np.where(wrong, self._doubt_for + period, 0.0)
+        if has_evidence:
+            self._in_doubt = ~self._body.is_clear
+        self._in_doubt = self._in_doubt & wrong
+        lies = self._body.lies
         for rotor, speed in enumerate(self._speeds.tolist()):
             name = f"rotor {rotor + 1}"
-            if rotor in self.failed:
+            if rotor in self.failed or rotor in self.lying or not wrong[rotor]:
                 continue
-            if stands[rotor]:
+            if self._in_doubt[rotor]:
+                if self._doubt_for[rotor] >= LONGEST_DOUBT - 1e-9:
+                    text = f"{name} or its encoder is stuck at {speed:.0f} rad/s"
+                    self.warnings[name] = before.get(name, text)
+            elif lies[rotor]:
+                self.lying[rotor] = f"the encoder of {name} shows {speed:.0f} rad/s, but it works"
+            elif stands[rotor]:
                 self.failed[rotor] = f"{name} failed"
             elif stuck[rotor]:
                 self.failed[rotor] = f"{name} is stuck at {speed:.0f} rad/s"
-            elif off[rotor]:
+            else:
                 # a warning keeps its first numbers
                 due = expected[rotor]
                 text = f"{name} turns at {speed:.0f} rad/s instead of {due:.0f}"
                 self.warnings[name] = before.get(name, text)
+        if self.lying:
+            self.warnings["encoders"] = "; ".join(self.lying.values())

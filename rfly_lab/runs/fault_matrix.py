@@ -140,6 +140,7 @@ _ROWS: tuple[_Row, ...] = (
     ("encoders", _OFF, (), "", _ON_THE_WAY),
     ("encoders", _STUCK, (), "", _ON_THE_WAY),
     ("encoders", _BIASED, (50.0,), "rotor_rate", _IN_FLIGHT),
+    ("encoders", _BIASED, (0.0, 0.0, 50.0, 0.0, 0.0, 0.0), "rotor_rate", (Phase.TAKEOFF,)),
     ("encoders", _BIASED, (5.0,), "wheel_rate", _IN_DRIVE),
     ("encoders", _NOISY, (20.0,), "rotor_rate", _IN_FLIGHT),
     ("encoders", _DELAYED, (0.5,), "", _IN_FLIGHT),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -210,3 +211,38 @@ def test_a_flight_with_a_stuck_rotor_comes_down_level():
     run = rig.run(1.5)
     assert np.abs(run.pitch).max() < 0.3
     assert run.vz[-1] == pytest.approx(-0.5, abs=0.15)
+
+
+def with_encoder(rig, shows):
+    """Let the encoder of rotor 3 show `shows(speed)` from 0.5 s on."""
+    sense = rig.flight.sense
+
+    def lie(samples):
+        joints = samples.joints
+        if joints is not None and joints.time[-1] > 0.5:
+            rates = joints.rotor_rate.copy()
+            rates[:, 2] = [shows(rate) for rate in rates[:, 2].tolist()]
+            samples = dataclasses.replace(samples, joints=joints._replace(rotor_rate=rates))
+        sense(samples)
+
+    rig.flight.sense = lie
+
+
+@pytest.mark.parametrize(
+    ("shows", "shown"),
+    [(lambda _: 0.0, 0), (lambda _: 256.0, 256), (lambda rate: 0.85 * rate, None)],
+    ids=["dead", "frozen", "scaled"],
+)
+def test_a_flight_goes_on_with_an_encoder_that_lies(shows, shown):
+    """Climbs and descents move the commands; the body shows that the rotor follows them."""
+    rig = Rig("scale", airborne=3.0)
+    with_encoder(rig, shows)
+    goal = lambda r: (0.3 * math.sin(4.0 * r.time), 0.0, 3.0 + 0.5 * math.sin(3.0 * r.time))  # noqa: E731
+    rig.run(2.5, lambda r: r.flight.set_target(goal(r)))
+    watch = rig.flight.rotor_watch
+    assert rig.flight.mode is Mode.FLIGHT
+    assert not rig.flight.failed_rotors
+    assert list(watch.lying) == [2]
+    assert list(watch.warnings) == ["encoders"]
+    if shown is not None:
+        assert watch.lying[2] == f"the encoder of rotor 3 shows {shown} rad/s, but it works"

@@ -20,6 +20,7 @@ from rfly_amphibious.sensors.samples import (
 from rfly_amphibious.sensors.sensor_parameters import Imu, SensorParameters
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.attitude_controller import Mixer
 from rfly_autonomy.control.axle_lift import LOWERED, PITCH_RATE, Assist
 from rfly_autonomy.control.flight_controller import (
     COMMAND_TIMEOUT,
@@ -138,13 +139,13 @@ def make(name="scale"):
     return FlightController(VehicleParameters.load(name))
 
 
-def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
+def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22), rates=(0.0, 0.0, 0.0)):
     flight.sense(
         SensorSamples(
             imu=ImuSamples(
                 np.array([time]),
                 np.array([[0, 0, G]]),
-                np.zeros((1, 3)),
+                np.array([rates]),
                 np.array([[0, 0, 0, 1.0]]),
             ),
             height=HeightSamples(np.array([time]), np.array([height])),
@@ -153,7 +154,7 @@ def feed(flight, time, loads=73.5, height=0.14, position=(0.0, 0.0, 0.22)):
     )
 
     estimate = Estimate(
-        time, np.array(position), np.array((0, 0, 0, 1.0)), np.zeros(3), np.zeros(3)
+        time, np.array(position), np.array((0, 0, 0, 1.0)), np.zeros(3), np.array(rates)
     )
     return flight.step(estimate, 0.004)
 
@@ -379,27 +380,38 @@ def turning(time, rates):
     )
 
 
+@pytest.mark.parametrize("stands", [False, True], ids=["encoder", "rotor"])
 @pytest.mark.parametrize("failsafe", [False, True])
-def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe):
+def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe, stands):
+    """If its encoder alone says that it stands, the body does not turn."""
     flight = make()
+    p = flight.params
     time = 0.0
     flight.logic.mode = F
     noticed = None
+    rates = np.zeros(3)
 
     while time < 1.2 and noticed is None:
         time += 0.004
         if failsafe and time > 0.1:
             flight.failsafe(True)
-        command = feed(flight, time, loads=0.0, height=2.0, position=(0.0, 0.0, 2.2))
+        command = feed(flight, time, 0.0, 2.0, (0.0, 0.0, 2.2), rates)
         turned = 0.95 * command.value * (1.0 - math.exp(-time / 0.06))
-        turned[4] = 0.0 if time > 0.5 else turned[4]
-        flight.sense(turning(time, turned * (1, -1, 1, -1, 1, -1)))  # the sign is the direction's
-        noticed = time if flight.failed_rotors else None
+        shown = turned.copy()
+        shown[4] = 0.0 if time > 0.5 else turned[4]
+        moments = Mixer(p).wrench(shown if stands else turned)[1:]
+        rates = rates + 0.004 * np.linalg.solve(p.total_inertia, moments)
+        flight.sense(turning(time, shown * (1, -1, 1, -1, 1, -1)))  # the sign is the direction's
+        noticed = time if flight.failed_rotors or flight.rotor_watch.lying else None
 
-    assert flight.failed_rotors == (() if failsafe else (4,))
+    assert flight.failed_rotors == ((4,) if stands and not failsafe else ())
     if not failsafe:
         assert 0.59 < noticed < 0.62
+    if not failsafe and stands:
         assert (flight.mode, flight.reason) == (A, "rotor 5 failed")
+    elif not failsafe:
+        text = "the encoder of rotor 5 shows 0 rad/s, but it works"
+        assert (flight.mode, flight.rotor_watch.warnings) == (F, {"encoders": text})
 
 
 def test_set_points_older_than_the_newest_are_dropped():
