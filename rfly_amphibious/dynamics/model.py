@@ -33,7 +33,7 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import hull_ellipsoids, kernel_records, vehicle_record
 from rfly_common.arrays import Floats, Ints
-from rfly_common.config.checks import check_choice, finite_number
+from rfly_common.config.checks import all_finite, check_choice, finite_number
 from rfly_common.errors import ConfigError, DynamicsError
 from rfly_common.frames import euler_to_quat
 from rfly_common.kernels.lanes import LANES
@@ -113,7 +113,7 @@ class Controls:
         try:
             for _, value, own in parts:
                 rows[:, own] = value
-            if np.isfinite(rows).all():
+            if all_finite(rows):
                 return rows
         except ValueError:
             pass
@@ -443,7 +443,7 @@ class AmphibiousModel:
         """
         from rfly_amphibious.dynamics import stepping
 
-        dx = np.zeros_like(x)
+        dx = np.zeros(x.shape)
         numbers = np.empty((x.shape[0], self._output_size))
         if obstacles is None:
             obstacles = self._obstacles

@@ -69,8 +69,12 @@ class Stepper:
     @property
     def state(self) -> ModelState:
         """Present state, as views."""
-        time = self._begin.time + self.done * self._dt
-        return ModelState(self._vehicle.x[0], self._vehicle.memory[0], time)
+        return ModelState(*self.arrays, self._begin.time + self.done * self._dt)
+
+    @property
+    def arrays(self) -> tuple[Floats, Floats]:
+        """Present state (states,) and memory (memory,), as views."""
+        return self._vehicle.x[0], self._vehicle.memory[0]
 
     @property
     def outputs(self) -> Outputs:

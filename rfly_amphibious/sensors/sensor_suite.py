@@ -178,6 +178,8 @@ class SensorSuite:
         self._place_sensors()
         self._geometry = joint_geometry(model.params)
         self._wheels = len(model.params.wheels)
+        self._brake_columns = state_layout.memory_columns(self._wheels)["brake_acting"]
+        self._load_columns = state_layout.output_columns(self._wheels)["wheel_load"]
         self._latency = 0
         """Delay of GPS fixes in steps."""
         if sensors.gps is not None:
@@ -363,7 +365,7 @@ class SensorSuite:
         }
         union = sorted(set().union(*due.values()))
         own_rows = [
-            (name, None if len(steps) == len(union) else np.searchsorted(union, steps))
+            (name, None if len(steps) == len(union) else _rows_of(union, steps))
             for name, steps in due.items()
         ]
         schedule = np.array(union, np.int64) - phase - 1, own_rows
@@ -389,8 +391,7 @@ class SensorSuite:
         memory = memory[rows]
         gust = memory[:, state_layout.GUST : state_layout.GUST + 3]
         blowing = gust + np.asarray(wind.mean, float)
-        brake_columns = state_layout.memory_columns(self._wheels)["brake_acting"]
-        acting = memory[:, brake_columns].copy()
+        acting = memory[:, self._brake_columns].copy()
 
         # inputs
         params = self.model.params
@@ -401,8 +402,9 @@ class SensorSuite:
         )
 
         # what has crashed obeys no commands
-        dead = memory[:, state_layout.CRASHED] != 0.0
-        if dead.any():
+        latches = memory[:, state_layout.CRASHED]
+        if latches.any():
+            dead = latches != 0.0
             brakes = Controls(brake_torque=params.max_brake_torque).rows(params, int(dead.sum()))
             inputs = Inputs(brakes, False, acting[dead], blowing[dead])
             dx[dead], numbers[dead] = self.model.evaluate_rows(
@@ -412,8 +414,7 @@ class SensorSuite:
         truth = np.empty(len(x), kernels.TRUTH)
         force = numbers[:, state_layout.SPECIFIC_FORCE : state_layout.SPECIFIC_FORCE + 3].copy()
         kernels.truths(x, dx, force, self._mounting, truth)
-        load_columns = state_layout.output_columns(self._wheels)["wheel_load"]
-        return _Seen(x, truth, numbers[:, load_columns], blowing)
+        return _Seen(x, truth, numbers[:, self._load_columns], blowing)
 
     # the sensors
 
@@ -524,8 +525,15 @@ class SensorSuite:
         return {"ground_truth": truth}
 
 
-_Schedule = tuple[Ints, list[tuple[str, Ints | None]]]
+_Rows = Ints | slice
+_Schedule = tuple[Ints, list[tuple[str, _Rows | None]]]
 """Rows of a tick that are seen, and of these the rows of each sensor that is due; None: all."""
+
+
+def _rows_of(union: Sequence[int], steps: range) -> _Rows:
+    """Return the rows of the union that are a sensor's steps; a slice, a view, for a single one."""
+    rows = np.searchsorted(union, steps)
+    return slice(rows[0], rows[0] + 1) if len(rows) == 1 else rows
 
 
 class _Seen(NamedTuple):

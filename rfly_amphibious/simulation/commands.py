@@ -75,7 +75,7 @@ class RotorCommand:
             )
         _check_time(self.time)
         finite_array("value", value, error=CommandError)
-        if not self.torques and (value < 0.0).any():
+        if not self.torques and min(value.tolist()) < 0.0:
             raise CommandError(f"speed {value.min():g} rad/s, expected 0 or more")
 
 
@@ -127,7 +127,7 @@ class WheelCommand:
             self._check_wheel_steering(params)
 
         brakes = np.asarray(self.brake_torque, float)
-        if (brakes < 0.0).any():
+        if min(brakes.tolist()) < 0.0:
             raise CommandError(
                 f"brake_torque: {brakes.tolist()}, expected 0 or more: it acts against the spin"
             )

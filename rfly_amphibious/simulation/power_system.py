@@ -111,8 +111,13 @@ class PowerSystem:
         p = self.params
         spin = x[self._columns["wheel_speed"]] - x[state_layout.RATES + 1]
         wheels = x[self._columns["drive_torque"]] * spin
-        driving = float(np.maximum(wheels, 0.0).sum()) / p.drive_efficiency
-        braking = float(np.minimum(wheels, 0.0).sum()) * p.regeneration
+        driving = 0.0
+        braking = 0.0
+        for power in wheels.tolist():
+            driving += max(power, 0.0)
+            braking += min(power, 0.0)
+        driving /= p.drive_efficiency
+        braking *= p.regeneration
         flying = max(float(outputs.rotor_power), 0.0) / p.rotor_efficiency
         return flying + driving + braking + p.avionics_power
 

@@ -179,8 +179,7 @@ class Simulation:
     @property
     def state(self) -> ModelState:
         """Present state, as views that change with the next tick."""
-        now = self._stepper.state
-        return ModelState(now.x, now.memory, self.time)
+        return ModelState(*self._stepper.arrays, self.time)
 
     @property
     def outputs(self) -> Outputs:
@@ -342,8 +341,8 @@ class Simulation:
             self._failsafe = self._make_fail_safe(self.model, self.period)
             for rotor in self._failed:
                 self._failsafe.lose_rotor(rotor)
-        now = self._stepper.state
-        before = ModelState(now.x.copy(), now.memory.copy(), begin)
+        x, memory = self._stepper.arrays
+        before = ModelState(x.copy(), memory.copy(), begin)
         faults = self.acting_faults
         spins = before.x[self._rotor_columns]
         controls = faulty_controls(self._commanded(before), faults, self.model.params, spins)
@@ -358,7 +357,7 @@ class Simulation:
         self._done += self.steps
         self._step_states = self._stepper.step_states
         self._outputs = self._stepper.outputs
-        self.power.draw(self._stepper.state.x, self._outputs, self.period)
+        self.power.draw(self._stepper.arrays[0], self._outputs, self.period)
 
         wind = self.wind
         if disturbance.any():

@@ -512,7 +512,7 @@ class VehicleParameters:
         middle = 1.0 if self.cornering_factor_middle is None else self.cornering_factor_middle
         return self.of_wheels(self.cornering_factor_front, self.cornering_factor_rear, middle)
 
-    @property
+    @cached_property
     def steering_sign(self) -> Floats:
         """Senses of steering ε, (wheels,). Eq. 5.1.
 
@@ -630,7 +630,7 @@ class VehicleParameters:
         hubs.flags.writeable = False
         return hubs
 
-    @property
+    @cached_property
     def rolling_radius(self) -> Floats:
         """Rolling radii R_e of the wheels at rest, (wheels,), m."""
         return self.wheel_radius - self.static_load / self.tyre_stiffness / 3.0
@@ -706,7 +706,7 @@ class VehicleParameters:
         """Equal speed of all rotors that carries the weight out of ground effect, rad/s."""
         return math.sqrt(self.mass * GRAVITY / (self.rotors * self.thrust_coefficient))
 
-    @property
+    @cached_property
     def hanging_strut(self) -> Floats:
         """Strut positions in hover, (wheels,), m: the wheels on the rebound stops. Eq. 6.3."""
         return self._extended_strut(self.spring_load + self.mass_unsprung * GRAVITY)

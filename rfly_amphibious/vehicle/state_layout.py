@@ -206,7 +206,6 @@ body box, rotor hubs; and two more, as a step takes 9 % longer where a field doe
 cache lines."""
 
 
-@functools.cache
 def columns(fields: Fields, rotors: int, wheels: int) -> Columns:
     """Return the columns of each quantity of an array, by name."""
     sizes = {PER_WHEEL: OUTER_WHEELS, PER_ROTOR: rotors}
@@ -243,21 +242,25 @@ def columns_of_record(fields: Fields, rotors: int, wheels: int) -> Ints:
     return np.array(result)
 
 
+@functools.cache
 def state_columns(rotors: int, wheels: int) -> Columns:
     """Return the columns of the state, by the names of `STATE`."""
     return columns(STATE, rotors, wheels)
 
 
+@functools.cache
 def control_columns(rotors: int, wheels: int) -> Columns:
     """Return the columns of the controls, by the names of `CONTROLS`."""
     return columns(CONTROLS, rotors, wheels)
 
 
+@functools.cache
 def memory_columns(wheels: int) -> Columns:
     """Return the columns of the memory, by the names of `MEMORY_FIELDS`."""
     return columns(MEMORY_FIELDS, 0, wheels)
 
 
+@functools.cache
 def output_columns(wheels: int) -> Columns:
     """Return the columns of the outputs, by the names of `OUTPUTS`."""
     return columns(OUTPUTS, 0, wheels)
@@ -269,21 +272,25 @@ def _size(fields: Fields, rotors: int, wheels: int) -> int:
     return sum(sizes.get(size, size) for _, size in fields)
 
 
+@functools.cache
 def state_size(rotors: int, wheels: int) -> int:
     """Return how many numbers the state of a vehicle has."""
     return _size(STATE, rotors, wheels)
 
 
+@functools.cache
 def controls_size(rotors: int, wheels: int) -> int:
     """Return how many numbers the controls of a vehicle have."""
     return _size(CONTROLS, rotors, wheels)
 
 
+@functools.cache
 def memory_size(wheels: int) -> int:
     """Return how many numbers the memory of a vehicle has."""
     return _size(MEMORY_FIELDS, 0, wheels)
 
 
+@functools.cache
 def reported(wheels: int) -> int:
     """Return how many numbers one evaluation of a vehicle reports."""
     return _size(OUTPUTS, 0, wheels)

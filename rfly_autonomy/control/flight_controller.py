@@ -484,37 +484,39 @@ class FlightController:
 
     def _situation_in(self, now: EstimatedMotion, dt: float) -> ModeInputs:
         """Return the situation of a motion, dt seconds after the last one."""
+        time = self.time
         weight = self.params.mass * GRAVITY
-        climb = math.nan if self._is_dark else float(now.velocity[2])
+        climb = float(now.velocity[2])
         forward, aside, _ = (now.velocity @ now.rotation).tolist()
-        loads = self._wheels.loads(self.time)
+        loads = self._wheels.loads(time)
         wheels_down, load_share = contact_of(loads, weight)
-        _, strut_share = contact_of(self._wheels.by_struts(self.time), weight)
+        _, strut_share = contact_of(self._wheels.by_struts(time), weight)
 
         # clearance, measured or above the last ground
         clearance = self._clearance
         level_speed = math.hypot(now.velocity[0], now.velocity[1])
-        clearance.go_on(float(now.velocity[2]), level_speed, dt)
+        clearance.go_on(climb, level_speed, dt)
         altitude = float(now.position[2])
         if self.mode in (Mode.DISARMED, Mode.DRIVE):
             clearance.stand(altitude, now.rotation)
-        measured = clearance.measured(self.time)
+        measured = clearance.measured(time)
         lowest = (
             clearance.lowest_wheel(now.rotation)
             if measured
             else clearance.above_last_ground(altitude, now.rotation)
         )
 
-        thrust = self.params.thrust_coefficient * float(
-            np.square(self.attitude_loop.expected).sum()
-        )
+        squares = 0.0
+        for speed in self.attitude_loop.expected.tolist():
+            squares += speed * speed
+        thrust = self.params.thrust_coefficient * squares
         return ModeInputs(
             wheels_down,
             load_share,
             lowest,
             math.sqrt(now.velocity @ now.velocity),
             clearance.ground_slope(now.rotation, loads),
-            climb=climb,
+            climb=math.nan if self._is_dark else climb,
             thrust=thrust / self.flight_modes.hover_thrust,
             clearance_measured=measured,
             near=near_ground(self.params.wheelbase),

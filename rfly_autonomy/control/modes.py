@@ -20,8 +20,6 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import numpy as np
-
 from rfly_amphibious.simulation.commands import Mode
 from rfly_autonomy.control.touch_down import (
     LESS_THRUST,
@@ -163,8 +161,12 @@ def contact_of(loads: Floats | None, weight: float) -> tuple[float, float]:
     """
     if loads is None:
         return math.nan, math.nan
-    down = np.count_nonzero(loads > WHEEL_DOWN_SHARE * weight)
-    return float(down), float(loads.sum()) / weight
+    down = 0.0
+    total = 0.0
+    for load in loads.tolist():
+        down += load > WHEEL_DOWN_SHARE * weight
+        total += load
+    return down, total / weight
 
 
 def near_ground(wheelbase: float) -> float:

@@ -141,6 +141,8 @@ class SpeedController:
     def __init__(self, params: VehicleParameters) -> None:
         self.params = params
         self._driven = params.is_driven
+        self._motors = float(self._driven.sum())
+        self._mean_radius = float(params.rolling_radius.mean())
         self.reset()
 
     def reset(self) -> None:
@@ -237,9 +239,9 @@ class SpeedController:
         exceeds their braking.
         """
         p = self.params
-        force = most * self._driven.sum() / p.rolling_radius.mean()
+        force = most * self._motors / self._mean_radius
         driving = min(max(pull, -force), force)
-        drive = driving * p.rolling_radius * self._driven / max(self._driven.sum(), 1.0)
+        drive = driving * p.rolling_radius * self._driven / max(self._motors, 1.0)
         braking = max(-direction * (pull - driving), 0.0)
         brake = self._brake_shares(braking) * braking * p.rolling_radius
         return drive, np.minimum(brake, p.max_brake_torque)
@@ -306,10 +308,10 @@ class SpeedController:
         The power of all motors together is limited too.
         """
         p = self.params
-        spin = abs(speed) / float(p.rolling_radius.mean())
+        spin = abs(speed) / self._mean_radius
         return min(
             p.max_drive_torque,
-            p.max_drive_power / max(float(self._driven.sum()), 1.0) / max(spin, 1e-3),
+            p.max_drive_power / max(self._motors, 1.0) / max(spin, 1e-3),
         )
 
     def steering_limit(self, speed: float) -> float:

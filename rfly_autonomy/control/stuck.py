@@ -209,8 +209,10 @@ class SteeringWatch:
         `speed`, `yaw_rate`: of the vehicle, m/s, rad/s. A fault stays until a reset.
         """
         last = self._last
+        if last is joints:
+            return
         measured = virtual_steering(self._params, joints.steering[-1])
-        if last is joints or math.isnan(measured):
+        if math.isnan(measured):
             return
         self._last = joints
         if last is None:

@@ -16,12 +16,14 @@ there the motors push on until the speed is steady.
 from __future__ import annotations
 
 import math
+from statistics import median
 
 import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.speed_controller import ForceObserver
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import all_finite
 from rfly_common.physics import GRAVITY
 
 SLIPS = 0.025
@@ -88,7 +90,8 @@ class WheelWatch:
 
         `speed`: of the vehicle, m/s. A fault stays until a reset.
         """
-        away = slip - np.median(slip)
+        middle = median(slip.tolist()) if all_finite(slip) else math.nan
+        away = slip - middle
         little = LITTLE_SHARE * self._params.max_drive_torque
         fast = abs(speed) > FAST_ENOUGH
         driven = fast & (away > SLIPS) & (slip > 0.0) & (torque < little)

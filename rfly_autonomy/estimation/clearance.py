@@ -45,8 +45,8 @@ class Clearance:
     def __init__(self, params: VehicleParameters, sensor: HeightSensor | None) -> None:
         self._place = np.zeros(3) if sensor is None else np.array(sensor.position)
         self._hubs = params.hub_position - self._place
-        self._treads = (self._hubs + self._place).T
-        """Hubs at rest, x, y and z, (3, wheels), m."""
+        self._treads: list[list[float]] = (self._hubs + self._place).tolist()
+        """Hubs at rest, x, y and z, by wheel, m."""
         self._radius = params.wheel_radius
         self._tyre = params.tyre_stiffness
         plane = np.column_stack([np.ones(len(self._hubs)), params.hub_position[:, :2]])
@@ -132,8 +132,11 @@ class Clearance:
     def _lowest_tread(self, rotation: Floats) -> float:
         """Return the height of the lowest wheel's tread above the vehicle's origin, m."""
         x, y, z = rotation[2].tolist()
-        hub_x, hub_y, hub_z = self._treads
-        return float((hub_x * x + hub_y * y + (hub_z + self._strut) * z).min()) - self._radius
+        lowest = min(
+            hub_x * x + hub_y * y + (hub_z + strut) * z
+            for (hub_x, hub_y, hub_z), strut in zip(self._treads, self._strut.tolist(), strict=True)
+        )
+        return lowest - self._radius
 
     def ground_slope(self, rotation: Floats, loads: Floats | None) -> float:
         """Return the slope of the plane below the wheels, rad, for loads (wheels,) N.

@@ -49,6 +49,7 @@ from rfly_autonomy.estimation.wheel_contact import (
     loads_of_struts,
 )
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import all_finite
 from rfly_common.errors import ConfigError
 from rfly_common.frames import (
     euler_to_quat,
@@ -559,7 +560,7 @@ class StateEstimator:
 
     def _add(self, kind: int, time: float, values: Floats) -> None:
         """Put a measurement into the log, which is in the order of times and kinds."""
-        if not (math.isfinite(time) and np.isfinite(values).all()):
+        if not (math.isfinite(time) and all_finite(values)):
             self.invalid[KINDS[kind]] += 1
             return
         if self._alignment is not None:
@@ -580,7 +581,7 @@ class StateEstimator:
 
     def _add_imu(self, time: float, motion: Floats) -> None:
         """Put force and rates (6,) of the IMU into its log, in body axes."""
-        if not (math.isfinite(time) and np.isfinite(motion).all()):
+        if not (math.isfinite(time) and all_finite(motion)):
             self.invalid["imu"] += 1
             return
         if self._alignment is None and time - self._filter.end_time > MOST_AHEAD:

@@ -198,9 +198,10 @@ class StuckSensors:
         """
         if readings is None:
             return None
+        quantities = self._quantities[kind]
         times = readings.time.tolist()
         keep = [True] * len(times)
-        for field, is_number, repeats in self._quantities[kind]:
+        for field, is_number, repeats in quantities:
             rows = getattr(readings, field).tolist()
             for k, time in enumerate(times):
                 values = [rows[k]] if is_number else rows[k]
@@ -209,7 +210,7 @@ class StuckSensors:
 
         if kind not in self.stuck and all(keep):
             return readings
-        if any(repeats.stuck for *_, repeats in self._quantities[kind]):
+        if any(repeats.stuck for *_, repeats in quantities):
             self.stuck.add(kind)
         else:
             self.stuck.discard(kind)

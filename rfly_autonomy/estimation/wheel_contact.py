@@ -13,6 +13,7 @@ from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.stuck_readings import STUCK_TIME
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import all_finite
 from rfly_common.physics import GRAVITY
 
 SENSOR_TIMEOUT = 0.25
@@ -47,26 +48,39 @@ A hanging wheel's inertia pulls at its strut as a small load does.
 
 
 def loads_of_struts(params: VehicleParameters, strut: Floats, rate: Floats) -> Floats:
-    """Return the loads of the wheels, (…, wheels), N, from struts and their rates, m and m/s.
+    """Return the loads of the wheels, (wheels,), N, from struts and their rates, m and m/s.
 
     The force of each strut is that of Eq. 6.2; the load carries the wheel's weight as well.
     """
     p = params
+    travels = strut.tolist()
+    loads = []
+    wheels = zip(
+        travels,
+        rate.tolist(),
+        p.spring_load.tolist(),
+        p.spring.tolist(),
+        p.anti_roll.tolist(),
+        p.static_load.tolist(),
+        strict=True,
+    )
+    for wheel, (travel, speed, preload, spring, anti_roll, static_load) in enumerate(wheels):
+        # spring, damper and anti-roll bar
+        force = max(0.0, preload + spring * travel)
+        force += (p.bump_damping if speed > 0.0 else p.rebound_damping) * speed
+        force += anti_roll * (travel - travels[wheel ^ 1])
 
-    # spring, damper and anti-roll bar
-    force = np.maximum(0.0, p.spring_load + p.spring * strut)
-    force = force + np.where(rate > 0.0, p.bump_damping, p.rebound_damping) * rate
-    opposite = np.arange(len(p.wheels)) ^ 1
-    force = force + p.anti_roll * (strut - strut[..., opposite])
+        # end stops only push
+        if travel > p.bump_stop:
+            above = p.bump_stop_stiffness * (travel - p.bump_stop) + p.stop_damping * speed
+            force += max(0.0, above)
+        if travel < p.rebound_stop:
+            below = p.rebound_stop_stiffness * (travel - p.rebound_stop) + p.stop_damping * speed
+            force += min(0.0, below)
 
-    # end stops only push
-    above = p.bump_stop_stiffness * (strut - p.bump_stop) + p.stop_damping * rate
-    below = p.rebound_stop_stiffness * (strut - p.rebound_stop) + p.stop_damping * rate
-    force = force + np.where(strut > p.bump_stop, np.maximum(0.0, above), 0.0)
-    force = force + np.where(strut < p.rebound_stop, np.minimum(0.0, below), 0.0)
-
-    load = force + p.mass_unsprung * GRAVITY
-    return np.where(load > LEAST_LOAD * p.static_load, load, 0.0)
+        load = force + p.mass_unsprung * GRAVITY
+        loads.append(load if load > LEAST_LOAD * static_load else 0.0)
+    return np.array(loads)
 
 
 class _Run:
@@ -238,7 +252,7 @@ class WheelContact:
             self._take_struts(samples.joints)
 
     def _take_struts(self, joints: JointSamples) -> None:
-        if np.isfinite(joints.strut[-1]).all() and np.isfinite(joints.strut_rate[-1]).all():
+        if all_finite(joints.strut[-1]) and all_finite(joints.strut_rate[-1]):
             self._joints = joints
             self._by_struts = None
             self._struts_time = float(joints.time[-1])
