@@ -643,7 +643,8 @@ class AmphibiousModel:
             np.empty((count, sampled, self._output_size)),
         )
 
-        self.simulate(vehicles, held, series, Integrator(dt, METHODS[method]), samples)
+        integrator = Integrator(dt, METHODS[method])
+        self.simulate(vehicles, held, series, integrator, samples, self._obstacles)
         if vehicles.status[:, 0].any():
             raise self._diverged(x, vehicles.status, state.time, dt, len(shape) == 2)
 
@@ -661,8 +662,9 @@ class AmphibiousModel:
         wind: WindSeries,
         integrator: Integrator,
         samples: Samples,
+        obstacles: Obstacles | None,
     ) -> None:
-        """Take all vehicles through their steps in place, on all cores, in lanes where possible."""
+        """Take all vehicles through their steps in place, on all cores, in lanes without obstacles."""
         from rfly_amphibious.dynamics import lane_stepping, stepping
 
         def arguments(
@@ -691,12 +693,10 @@ class AmphibiousModel:
                     *arguments(start, in_lanes), samples_of(start, in_lanes)
                 )
             if stop > in_lanes:
-                stepping.simulate(
-                    *arguments(in_lanes, stop), self._obstacles, samples_of(in_lanes, stop)
-                )
+                stepping.simulate(*arguments(in_lanes, stop), obstacles, samples_of(in_lanes, stop))
 
         count = len(vehicles.x)
-        side_by_side = count >= LANES and self._obstacles is None
+        side_by_side = count >= LANES and obstacles is None
         size = max(1, -(-count // (4 * cores())))
         if side_by_side:
             size = -(-size // LANES) * LANES

@@ -17,6 +17,7 @@ from rfly_amphibious.dynamics.arguments import (
     WindSeries,
 )
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Method, ModelState, Outputs
+from rfly_amphibious.dynamics.obstacles import Obstacles
 from rfly_amphibious.dynamics.wind import (
     GUST_PERIOD,
     Wind,
@@ -96,32 +97,53 @@ class VehicleBatch:
     def advance(self, rows: Floats, torques: bool = False) -> None:
         """Take all vehicles through a period with commands, (n, controls), as of `Controls.rows`.
 
-        Those that roll and those that fly are brought together first: lanes spare what none of
-        their vehicles needs. A vehicle that has failed fails again.
+        Those that roll and those that fly are brought together: lanes spare what none of their
+        vehicles needs. Those that may touch something solid go one by one. A vehicle that has
+        failed fails again.
         """
         rolls = self.outputs_of().wheel_load.any(axis=1)
-        order = np.argsort(rolls, kind="stable")
-        count = len(order)
-        x = self.x[order]
-        memory = self.memory[order]
+        near = self._near()
+        order = np.lexsort((rolls, near))
+        free = len(order) - np.count_nonzero(near)
+        for which, obstacles in ((order[:free], None), (order[free:], self.model._obstacles)):
+            if len(which):
+                self._advance(which, rows, torques, obstacles)
+        self.periods += 1
+
+    def _near(self) -> Bools:
+        """Return which vehicles may touch something solid within a period, (n,)."""
+        near = np.zeros(len(self.x), np.bool_)
+        obstacles = self.model._obstacles
+        if obstacles is not None:
+            from rfly_amphibious.dynamics.near_obstacles import may_touch_soon
+
+            period = self._steps * self._integrator.dt
+            may_touch_soon(self.x, self.model._records, obstacles, period, near)
+        return near
+
+    def _advance(
+        self, which: Ints, rows: Floats, torques: bool, obstacles: Obstacles | None
+    ) -> None:
+        """Take some vehicles (k,) through a period."""
+        count = len(which)
+        x = self.x[which]
+        memory = self.memory[which]
         status = np.zeros((count, 2), np.int64)
         outputs = np.zeros((count, 1, self.outputs.shape[1]))
 
         self.model.simulate(
             Vehicles(x, memory, status),
-            HeldControls(rows[order, None], torques, self._steps),
-            self._series(order),
+            HeldControls(rows[which, None], torques, self._steps),
+            self._series(which),
             self._integrator,
-            Samples(
-                self._steps, np.empty_like(x)[:, None], np.empty_like(memory)[:, None], outputs
-            ),
+            Samples(self._steps, x[:, None].copy(), memory[:, None].copy(), outputs),
+            obstacles,
         )
 
-        self.x[order] = x
-        self.memory[order] = memory
-        self.outputs[order] = outputs[:, 0]
-        self.has_failed[order] = status[:, 0] != 0
-        self.periods += 1
+        self.x[which] = x
+        self.memory[which] = memory
+        self.outputs[which] = outputs[:, 0]
+        self.has_failed[which] = status[:, 0] != 0
 
     def _series(self, order: Ints) -> WindSeries:
         """Return the wind of the next period at the vehicles in this order."""

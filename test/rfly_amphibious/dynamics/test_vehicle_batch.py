@@ -17,6 +17,7 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
 from rfly_common.kernels import parallel
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import ObjectBoxes
 
 STEPS = 20
 PERIODS = 30
@@ -107,6 +108,37 @@ def test_each_is_as_it_is_alone(wind: Wind, monkeypatch: pytest.MonkeyPatch) -> 
             state = model.step(state, controls, steps=STEPS, wind=own, method=METHOD)
         assert state.x.tobytes() == together.x[v].tobytes()
         assert state.memory.tobytes() == together.memory[v].tobytes()
+
+
+def test_each_is_as_it_is_alone_among_houses() -> None:
+    """Some hit walls or land on roofs, the others are in lanes: all as the model's own steps."""
+    rng = np.random.default_rng(8)
+    places = np.column_stack([rng.uniform(-20.0, 20.0, (30, 2)), np.zeros(30)])
+    boxes = ObjectBoxes(places, np.tile((0.8, 0.8, 1.5), (30, 1)))
+    model = AmphibiousModel(parameters("scale"), hills(), solids=boxes)
+    free = AmphibiousModel(parameters("scale"), hills())
+    seeds = np.arange(7, 28, dtype=np.uint64)
+    among = run(model, slice(0, 21), Wind(), seeds)
+    without = run(free, slice(0, 21), Wind(), seeds)
+    touched = (among.x != without.x).any(axis=1)
+    assert 3 < touched.sum() < 18
+    assert 0 < among._near().sum() < 21
+
+    for part in (slice(0, 1), slice(4, 17)):
+        assert run(model, part, Wind(), seeds).x.tobytes() == among.x[part].tobytes()
+    states = ModelState(begin(model, 21), np.zeros_like(among.memory))
+    for period in range(PERIODS):
+        row = rows_of(model, 21, period)
+        columns = state_layout.control_columns(6, 4)
+        controls = Controls(
+            rotor_speed=row[:, columns["rotor"]],
+            steering=row[:, 0],
+            drive_torque=row[:, columns["drive_torque"]],
+        )
+        wind = Wind(among.mean_wind)
+        states = model.step(states, controls, steps=STEPS, wind=wind, method=METHOD)
+    assert states.x.tobytes() == among.x.tobytes()
+    assert states.memory.tobytes() == among.memory.tobytes()
 
 
 def test_one_that_fails_is_marked_and_its_neighbours_go_on() -> None:
