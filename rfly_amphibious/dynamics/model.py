@@ -664,7 +664,7 @@ class AmphibiousModel:
         samples: Samples,
         obstacles: Obstacles | None,
     ) -> None:
-        """Take all vehicles through their steps in place, on all cores, in lanes without obstacles."""
+        """Take all vehicles through their steps in place; without obstacles in lanes."""
         from rfly_amphibious.dynamics import lane_stepping, stepping
 
         def arguments(

@@ -18,7 +18,8 @@ from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_sensing.cameras import CameraPose, ColorCamera
 from rfly_sensing.range_sensor_parameters import ColorCameraParameters
-from rfly_sensing.scene_rays import SceneBodies, SceneRays
+from rfly_sensing.scene_rays import SceneBodies, SceneRays, joined
+from rfly_terrain.world.solids import ObjectBoxes
 
 BEHIND = 4.0
 """Distance of the camera behind the vehicle, relative to the vehicle's reach."""
@@ -40,6 +41,10 @@ LATER = (0.2, 0.45, 0.9)
 """Those of the targets after it."""
 
 
+HOUSE = (0.8, 0.7, 0.6)
+"""Those of houses."""
+
+
 class ChaseCamera:
     """Camera behind and above a vehicle of a batch, which shows it and its targets."""
 
@@ -48,6 +53,7 @@ class ChaseCamera:
         self._camera = ColorCamera(ColorCameraParameters(), noise=False)
         self._parts = _parts(batch.params)
         self._reach = batch.params.reach
+        self._houses = None if batch.houses is None else _houses(batch.houses)
 
     def picture(self, vehicle: int) -> NDArray[np.uint8]:
         """Return what it sees of a vehicle, (height, width, 3), RGB."""
@@ -83,7 +89,7 @@ class ChaseCamera:
         orientation = np.concatenate([np.tile(state.orientation, (parts, 1)), upright])
         colors += [NEXT, *[LATER] * (len(targets) - 1)]
         ball = Sphere(0.3 * self._reach)
-        return SceneBodies(
+        own = SceneBodies(
             (*shapes, ball),
             np.minimum(np.arange(count), parts),
             position,
@@ -93,6 +99,22 @@ class ChaseCamera:
             np.arange(count),
             np.array(colors),
         )
+        return own if self._houses is None else joined([self._houses, own])
+
+
+def _houses(boxes: ObjectBoxes) -> SceneBodies:
+    """Return houses as bodies of a scene."""
+    count = len(boxes)
+    return SceneBodies(
+        tuple(Box(tuple(2.0 * half)) for half in boxes.half_extent),
+        np.arange(count),
+        boxes.centre,
+        boxes.orientation,
+        np.zeros((count, 3)),
+        np.zeros(count),
+        np.arange(count),
+        np.tile(HOUSE, (count, 1)),
+    )
 
 
 def _parts(p: VehicleParameters) -> list[tuple[Shape, tuple[float, float, float]]]:

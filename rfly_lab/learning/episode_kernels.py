@@ -40,6 +40,8 @@ from rfly_lab.learning.episodes import (
     LOWEST,
     NEAR,
     PLACE_DISTANCE,
+    ROOF_DISTANCE,
+    ROOF_HEIGHT,
     SCAN_AHEAD,
     SCAN_ASIDE,
     TRACK_STEP,
@@ -58,6 +60,7 @@ callable_in_kernels(hashed)
 POINT = int(Course.POINT)
 CHAIN = int(Course.CHAIN)
 TRACK = int(Course.TRACK)
+ROOF = int(Course.ROOF)
 WRENCH = int(Air.WRENCH)
 ROTORS = int(Air.ROTORS)
 RUNNING = int(Ending.RUNNING)
@@ -134,14 +137,22 @@ def place_vehicle(
     x = drawn(key, 6, starts.low[0], starts.high[0])
     y = drawn(key, 7, starts.low[1], starts.high[1])
     yaw = drawn(key, 8, -math.pi, math.pi)
-    height = drawn(key, 9, LOWEST, HIGHEST)
+    z = altitude(ground, x, y) + drawn(key, 9, LOWEST, HIGHEST)
+    if task.course == ROOF:
+        roof = starts.roofs[int(drawn(key, 10, 0.0, float(starts.roofs.shape[0])))]
+        distance = drawn(key, 11, ROOF_DISTANCE[0], ROOF_DISTANCE[1])
+        direction = drawn(key, 12, -math.pi, math.pi)
+        x = roof[0] + distance * math.cos(direction)
+        y = roof[1] + distance * math.sin(direction)
+        z = roof[2] + drawn(key, 13, ROOF_HEIGHT[0], ROOF_HEIGHT[1])
+        targets[0] = roof
 
-    if task.course == POINT or task.course == CHAIN:
+    if task.course in (POINT, CHAIN, ROOF):
         state[:] = starts.flying
         memory[:] = 0.0
         state[POSITION] = x
         state[POSITION + 1] = y
-        state[POSITION + 2] = altitude(ground, x, y) + height
+        state[POSITION + 2] = z
         state[QUATERNION] = math.cos(0.5 * yaw)
         state[QUATERNION + 3] = math.sin(0.5 * yaw)
     else:
@@ -152,6 +163,8 @@ def place_vehicle(
         y = state[POSITION + 1]
         yaw = heading(state)
 
+    if task.course == ROOF:
+        return
     if task.course == POINT:
         for c in range(3):
             targets[0, c] = state[POSITION + c] + drawn(key, 11 + c, -NEAR, NEAR)

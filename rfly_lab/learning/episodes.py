@@ -28,6 +28,10 @@ TRACK_TURNS = 4
 """Points of a path after which its curvature changes."""
 PLACE_DISTANCE = (20.0, 40.0)
 """Least and greatest distance from start to goal, m."""
+ROOF_DISTANCE = (3.0, 8.0)
+"""Least and greatest distance of a vehicle from its roof across the ground, m."""
+ROOF_HEIGHT = (3.0, 6.0)
+"""Least and greatest height of a vehicle above its roof, m."""
 WIDEST_COURSE = 50.0
 """Distance from its start that no course exceeds, m."""
 
@@ -74,6 +78,9 @@ class Starts(NamedTuple):
     """
     standing_memory: Floats
     """Their memories, (starts, memory): brake torques that act."""
+    roofs: Floats
+    """Places of vehicles that stand on roofs, m, (roofs, 3); without any where there are no houses.
+    """
     low: tuple[float, float]
     """South-west corner of the places for vehicles that fly, m."""
     high: tuple[float, float]

@@ -33,6 +33,7 @@ from rfly_lab.learning.episodes import (
 )
 from rfly_lab.learning.tasks import USUAL_ACTIONS, Course, Ending, Task, task_of
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import ObjectBoxes
 
 STEP = 0.001
 """Step of the integration, s, by the semi-implicit Euler method."""
@@ -50,6 +51,10 @@ UPRIGHT = 0.97
 """Cosine of the largest tilt of a vehicle that begins on the ground."""
 MOST_MOVED = 0.05
 """Distance by which a vehicle that begins on the ground may move within 0.2 s, m."""
+HOUSE_STEP = 40.0
+"""Usual distance of neighbouring houses, m."""
+MOST_IN_ROW = 16
+"""Most houses side by side."""
 HILLS_SIDE = 401
 """Samples of the usual terrain along a side, a metre apart."""
 
@@ -64,6 +69,27 @@ def hills() -> HeightMap:
     return HeightMap(
         1.5 * waves + bumps, origin_x=-half, origin_y=-half, step_x=1.0, step_y=1.0, name="hills"
     )
+
+
+def houses(p: VehicleParameters, terrain: HeightMap) -> ObjectBoxes:
+    """Return houses with flat roofs on a map, HOUSE_STEP apart, as wide as a vehicle needs.
+
+    They are 3 to 6 m high, and stand at the same places in all episodes.
+    """
+    along = [
+        np.linspace(low, high, max(1, min(MOST_IN_ROW, round((high - low) / HOUSE_STEP))))
+        for low, high in zip(*_places(terrain), strict=True)
+    ]
+    x, y = np.meshgrid(*along)
+    half = max(4.0, 3.0 * p.reach)
+    heights = np.random.default_rng(2).uniform(3.0, 6.0, x.size)
+    ground = np.asarray(terrain.altitude(x.ravel(), y.ravel()), np.float64)
+
+    # walls go on below the lowest ground under them
+    depth = np.full(x.size, half + 10.0)
+    centre = np.column_stack([x.ravel(), y.ravel(), ground + 0.5 * (heights - depth)])
+    level = np.full(x.size, half)
+    return ObjectBoxes(centre, np.column_stack([level, level, 0.5 * (heights + depth)]))
 
 
 class LandAirBatch:
@@ -111,7 +137,9 @@ class LandAirBatch:
         steps = round(period / STEP)
         if abs(steps * STEP - period) > 1e-9:
             raise ConfigError(f"period: {period:g} s, expected a multiple of {STEP:g} s")
-        model = AmphibiousModel(self.params, self.terrain)
+        self.houses = houses(self.params, self.terrain) if self.task.course == Course.ROOF else None
+        """Houses on whose roofs vehicles land; None for other tasks."""
+        model = AmphibiousModel(self.params, self.terrain, solids=self.houses)
         air = Wind(gust_sigma=(gusts, gusts, 0.5 * gusts))
         self.vehicles = VehicleBatch(model, environments, steps, STEP, wind=air)
         self._layout = _layout(self.params)
@@ -135,7 +163,7 @@ class LandAirBatch:
             self.params.rotors,
             math.ceil(self.task.duration / period),
         )
-        self._starts = _starts(model, self.task)
+        self._starts = _starts(model, self.task, self.houses)
 
         self.rewards: Floats = np.zeros(count)
         """Rewards of the last step, (n,)."""
@@ -295,7 +323,7 @@ def _layout(p: VehicleParameters) -> Layout:
     )
 
 
-def _starts(model: AmphibiousModel, task: Task) -> Starts:
+def _starts(model: AmphibiousModel, task: Task, roofed: ObjectBoxes | None) -> Starts:
     """Return where episodes of a task may begin. Raise ConfigError where no place is left."""
     p = model.params
     assert model.terrain is not None
@@ -304,12 +332,17 @@ def _starts(model: AmphibiousModel, task: Task) -> Starts:
     if task.course in (Course.TRACK, Course.PLACE):
         standing = _standing(p, model.terrain)
     memory_size = state_layout.memory_size(len(p.wheels))
+    roofs = np.empty((0, 3))
+    if roofed is not None:
+        top = roofed.centre[:, 2] + roofed.half_extent[:, 2] + p.origin_height
+        roofs = np.column_stack([roofed.centre[:, :2], top])
 
     radius = p.steering_lever / math.tan(p.max_steering) if p.steered != "none" else 0.0
     return Starts(
         flying=model.flying((0.0, 0.0, 0.0)).x,
         standing=np.array([state.x for state in standing]).reshape(-1, p.state_size),
         standing_memory=np.array([state.memory for state in standing]).reshape(-1, memory_size),
+        roofs=roofs,
         low=low,
         high=high,
         turn_radius=max(3.0 * radius, TRACK_STEP * 2.0),

@@ -39,6 +39,8 @@ class Course(enum.IntEnum):
     """Neighbours on a curve over the ground, from the vehicle, which stands."""
     PLACE = 3
     """One on the ground, some way from the vehicle, which stands."""
+    ROOF = 4
+    """One on the roof of a house, beside and below the vehicle, which flies."""
 
 
 class Task(NamedTuple):
@@ -156,15 +158,33 @@ TASKS = {
         power=0.5,
         broken=50.0,
     ),
+    "roof": Task(
+        course=Course.ROOF,
+        duration=20.0,
+        targets=1,
+        is_level=False,
+        reach=1.0,
+        astray=30.0,
+        hold=0.5,
+        still=0.3,
+        on_wheels=True,
+        goes_on=False,
+        sees_ground=False,
+        progress=1.0,
+        success=50.0,
+        turning=0.5,
+        broken=50.0,
+    ),
 }
-"""Tasks by name: hover at a point, fly through way-points, drive along a path, and drive or fly to
-a place and stand there."""
+"""Tasks by name: hover at a point, fly through way-points, drive along a path, drive or fly to a
+place and stand there, and land on a roof."""
 
 USUAL_ACTIONS = {
     "hover": "wrench",
     "waypoints": "wrench",
     "path": "wheels",
     "goal": "wrench+wheels",
+    "roof": "wrench",
 }
 """Kind of actions of each task, a name of `actions.ACTIONS`, unless another is chosen."""
 

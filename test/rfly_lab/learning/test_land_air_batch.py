@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,6 +122,38 @@ def test_who_drives_to_the_goal_and_stands_there_has_solved_it() -> None:
         if endings.all():
             break
     assert (endings == Ending.SUCCESS).sum() >= 18
+
+
+def test_the_law_lands_on_roofs() -> None:
+    batch = begun("roof", 24)
+    assert np.unique(batch.episodes.targets[:, 0], axis=0).shape[0] > 10
+    endings = np.zeros(24, int)
+    for _ in range(1000):
+        seen = batch.observe()
+        # first over the roof, then down; at last it pulls itself down
+        up = seen[:, 9:12]
+        above = -(seen[:, :3] * up).sum(axis=1)
+        aside = np.linalg.norm(seen[:, :3] + above[:, None] * up, axis=1)
+        seen[:, :3] += np.where(aside < 0.5, -0.6, np.minimum(above, 2.0))[:, None] * up
+        batch.step(hover_law(seen))
+        endings = np.where(endings, endings, batch.endings)
+        if endings.all():
+            break
+    assert (endings == Ending.SUCCESS).all()
+
+    # they stand on the roofs, not in them, and not on the ground
+    boxes = batch.houses
+    top = (boxes.centre + boxes.half_extent)[:, 2]
+    house = np.array(
+        [
+            np.hypot(*(boxes.centre[:, :2] - at).T).argmin()
+            for at in batch.episodes.targets[:, 0, :2]
+        ]
+    )
+    above = batch.vehicles.x[:, 2] - top[house]
+    assert above == pytest.approx(np.full(24, batch.params.origin_height), abs=0.1)
+    ground = batch.terrain.altitude(*boxes.centre[house, :2].T)
+    assert ((top[house] - ground >= 3.0) & (top[house] - ground <= 6.0)).all()
 
 
 # endings by hand
@@ -386,7 +419,10 @@ def test_episodes_begin_where_their_task_says(task: str) -> None:
         < 11
     )
 
-    if task in ("hover", "waypoints"):
+    if task == "roof":
+        height = x[:, 2] - targets[:, 0, 2]
+        assert ((height >= 3.0) & (height <= 6.0)).all()
+    elif task in ("hover", "waypoints"):
         assert ((x[:, 2] - ground >= 3.0 - 1e-9) & (x[:, 2] - ground <= 8.0 + 1e-9)).all()
         assert len(np.unique(x[:, 0])) == 200
     else:
@@ -401,6 +437,8 @@ def test_episodes_begin_where_their_task_says(task: str) -> None:
         assert steps == pytest.approx(np.full(steps.shape, 2.0))
         turn = np.diff(np.unwrap(np.arctan2(*np.diff(targets[..., :2], axis=1).T[::-1]).T, axis=1))
         assert np.abs(turn).max() <= 2.0 / 4.0
+    if task == "roof":
+        assert ((first >= 3.0) & (first <= 8.0)).all()
     if task == "goal":
         assert ((first >= 20.0) & (first <= 40.0)).all()
 
@@ -421,7 +459,7 @@ def test_what_cannot_be_used_is_said() -> None:
     cliff = np.where(np.add.outer(np.arange(150), np.arange(150)) % 2, 40.0, 0.0)
     cliffs = HeightMap(cliff, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
     for options, text in (
-        ({"task": "sleep"}, "task: 'sleep', expected one of hover, waypoints, path, goal"),
+        ({"task": "sleep"}, "task: 'sleep', expected one of hover, waypoints, path, goal, roof"),
         ({"actions": "mind"}, "actions: 'mind', expected one of wrench, rotors, wheels"),
         ({"period": 0.0205}, r"period: 0\.0205 s, expected a multiple of 0\.001 s"),
         ({"period": 0.0}, "period: 0.0 s, expected a finite number of at least"),
@@ -461,3 +499,26 @@ def test_the_usual_terrain_is_the_same_each_time() -> None:
     assert hills().heights.tobytes() == hills().heights.tobytes()
     assert hills().bounds == (-200.0, 200.0, -200.0, 200.0)
     assert hills().z_max - hills().z_min < 6.5
+
+
+def test_the_page_has_the_rewards_of_the_rules() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "howto" / "learn.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    tasks = next([cell.strip("`") for cell in row[1:]] for row in cells if row[:1] == ["term"])
+    assert tasks == list(TASKS)
+    terms = {
+        "1 / (1 + d²)": ("near", 1.0),
+        "d before - d after, m": ("progress", 1.0),
+        "a target, not the last": ("reached", 1.0),
+        "success that ends the episode": ("success", 1.0),
+        "-ω² T": ("turning", 1.0),
+        "-P T": ("power", 1.0),
+        "crash, astray, failure": ("broken", -1.0),
+    }
+    for term, (field, sign) in terms.items():
+        row = next(row for row in cells if row[:1] == [term])
+        expected = [sign * getattr(TASKS[task], field) for task in tasks]
+        assert [float(cell or 0.0) for cell in row[1:]] == expected
+    times = {row[0].strip("`"): row[2] for row in cells if len(row) == 5}
+    for task, rules in TASKS.items():
+        assert times[task] == f"{rules.duration:g} s"
