@@ -150,3 +150,74 @@ FIXED_WING = 2
 
 STEEPEST = 0.99
 """Sine of the steepest slope of a vehicle on wheels; an upright plane has no slope."""
+
+
+class AbilityTable(NamedTuple):
+    """Bodies and abilities of n vehicles that keep clear of each other, (n,) each."""
+
+    kind: NDArray[np.uint8]
+    """GROUND, MULTIROTOR or FIXED_WING."""
+    radius: Floats
+    """Radius of the upright cylinder around the body, m."""
+    below: Floats
+    """Lowest part of the body below its origin, m."""
+    above: Floats
+    """Highest part of the body above its origin, m."""
+    most: Floats
+    """Largest speed, m/s."""
+    least: Floats
+    """Least speed, m/s; 0 for vehicles that can stop."""
+    gain: Floats
+    """Largest gain of speed, m/s²; of a multirotor any change of its level velocity."""
+    brake: Floats
+    """Largest loss of speed, m/s²."""
+    lateral: Floats
+    """Largest acceleration across the way, m/s²."""
+    bend: Floats
+    """Largest curvature of the way, 1/m; inf where only `lateral` limits it."""
+    climb: Floats
+    """Largest vertical speed, m/s."""
+    climb_gain: Floats
+    """Largest change of the vertical speed, m/s²."""
+    steepest: Floats
+    """Largest slope of ground under a ground vehicle, height over distance."""
+    wash: Floats
+    """Depth to which the air below a multirotor is kept free of aircraft, m."""
+
+
+class Prisms(NamedTuple):
+    """Upright prisms around static objects."""
+
+    corners: Floats
+    """Corners of all outlines, (c, 2), m, each one's counter-clockwise, one after the other."""
+    first: Ints
+    """Place of each outline's first corner, (p + 1,)."""
+    bottom: Floats
+    """Lowest z, (p,), m."""
+    top: Floats
+    """Highest z, (p,), m."""
+    low: Floats
+    """Lowest x and y, (p, 2), m."""
+    high: Floats
+    """Highest x and y, (p, 2), m."""
+
+
+class Strangers(NamedTuple):
+    """Vehicles that others move, (k,) each."""
+
+    radius: Floats
+    """Radius of the body, m."""
+    below: Floats
+    """Lowest part of the body below its origin, m."""
+    above: Floats
+    """Highest part of the body above its origin, m."""
+    wash: Floats
+    """Depth to which the air below it is kept free of aircraft, m; 0 for no multirotor."""
+    flies: Bools
+    """True for aircraft."""
+    age: Floats
+    """Age of the position, s."""
+    unrest: Floats
+    """Acceleration that it may have in any direction, m/s²."""
+    most: Floats
+    """Largest speed by which it may differ from its velocity, m/s."""
