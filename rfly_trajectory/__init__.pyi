@@ -1,6 +1,10 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
+from rfly_trajectory.avoidance.avoidance import Avoidance as Avoidance
+from rfly_trajectory.avoidance.avoidance import AvoidanceAction as AvoidanceAction
+from rfly_trajectory.avoidance.avoidance import OtherVehicles as OtherVehicles
+from rfly_trajectory.avoidance.avoidance import abilities as abilities
 from rfly_trajectory.fleet.deconflict import AllowedChange as AllowedChange
 from rfly_trajectory.fleet.deconflict import deconflict as deconflict
 from rfly_trajectory.fleet.fleet import Fleet as Fleet

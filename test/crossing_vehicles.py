@@ -9,6 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from rfly_trajectory.avoidance.avoidance import COURSE, SPEED, Avoidance, abilities
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR, AbilityTable
@@ -65,13 +66,12 @@ class Run(NamedTuple):
 def places(random: Any, kinds: Any, side: float) -> Any:
     """Return random places (n, 2) in a square, those of one kind APART from each other, m."""
     chosen: list[Any] = []
-    for i, kind in enumerate(kinds):
-        while True:
-            place = random.uniform(0.0, side, 2)
-            same = [other for j, other in enumerate(chosen) if kinds[j] == kind]
-            if all(math.dist(place, other) >= APART[int(kinds[i])] for other in same):
-                break
-        chosen.append(place)
+    for kind in kinds:
+        same = [other for j, other in enumerate(chosen) if kinds[j] == kind]
+        tries = (random.uniform(0.0, side, 2) for _ in range(10_000))
+        chosen.append(
+            next(p for p in tries if all(math.dist(p, q) >= APART[int(kind)] for q in same))
+        )
     return np.array(chosen)
 
 
@@ -105,18 +105,22 @@ def wishes(state: Any, kinds: Any, goals: Any) -> Any:
 def least_room(able: AbilityTable, before: Any, after: Any) -> float:
     """Return the least level distance between bodies at one height, m, from one step to the next.
 
-    Sampled at SUBSTEPS instants, all pairs, with NumPy alone.
+    Sampled at SUBSTEPS instants, with NumPy and SciPy alone.
     """
+    farthest = 2.0 * float(able.radius.max())
+    moved = float(np.hypot(*(after[:, :2] - before[:, :2]).T).max())
+    tree = cKDTree(before[:, :2])
+    i, j = tree.query_pairs(farthest + 2.0 * moved, output_type="ndarray").T
+    reach = able.radius[i] + able.radius[j]
+
     least = math.inf
-    reach = able.radius[:, None] + able.radius[None, :]
-    low = able.below[:, None] + able.above[None, :]
     for share in np.linspace(0.0, 1.0, SUBSTEPS, endpoint=False):
         place = (1.0 - share) * before[:, :3] + share * after[:, :3]
-        apart = place[:, None] - place[None, :]
-        level = np.hypot(apart[..., 0], apart[..., 1]) - reach
-        same_height = (apart[..., 2] < low) & (-apart[..., 2] < low.T)
-        np.fill_diagonal(same_height, False)
-        least = min(least, float(level[same_height].min(initial=math.inf)))
+        apart = place[i] - place[j]
+        level = np.hypot(apart[:, 0], apart[:, 1]) - reach
+        meets = apart[:, 2] < able.below[i] + able.above[j]
+        meets &= -apart[:, 2] < able.above[i] + able.below[j]
+        least = min(least, float(level[meets].min(initial=math.inf)))
     return least
 
 

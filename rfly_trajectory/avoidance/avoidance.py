@@ -53,7 +53,7 @@ quadrotors of 0.12 m radius 0.6 m apart in height.
 X, Y, Z, COURSE, SPEED, CLIMB, TURN = range(7)
 
 
-class Action(enum.IntEnum):
+class AvoidanceAction(enum.IntEnum):
     """What a vehicle did in a step."""
 
     FOLLOWED = 0
@@ -65,7 +65,7 @@ class Action(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class Others(Rows):
+class OtherVehicles(Rows):
     """Vehicles that somebody else moves, who need not give way, (k,) rows.
 
     Where one may be grows with the age of its position: from where its velocity leads by
@@ -143,7 +143,8 @@ def abilities(
         raise ConfigError(f"expected {GROUND}, {MULTIROTOR} or {FIXED_WING}", key="kind")
 
     def column(name: str, values: ArrayLike, above_zero: bool) -> Floats:
-        wide = _checked(name, np.broadcast_to(np.asarray(values, float), (n,)), (n,), float)
+        numbers = np.full(n, values, float) if np.ndim(values) == 0 else values
+        wide = _checked(name, numbers, (n,), float)
         if (wide < 0.0).any() or (above_zero and (wide == 0.0).any()):
             least_value = "more than 0" if above_zero else "at least 0"
             raise ConfigError(f"{wide.min():g}, expected {least_value}", key=name)
@@ -210,7 +211,7 @@ class Avoidance:
         self.state = _checked("state", state, (len(able.kind), 7), float)
         """States, (n, 7)."""
         self.action: Ints = np.zeros(len(self), np.int64)
-        """What each vehicle did in the last step, see `Action`."""
+        """What each vehicle did in the last step, see `AvoidanceAction`."""
         self._ground = level_ground() if terrain is None else terrain.ground
         self._prisms = prisms_of(solids)
         self._choice = np.column_stack([self.state[:, COURSE : CLIMB + 1], np.zeros(len(self))])
@@ -224,7 +225,7 @@ class Avoidance:
         wish: ArrayLike,
         plan: ArrayLike | None = None,
         exact: ArrayLike | None = None,
-        others: Others | None = None,
+        others: OtherVehicles | None = None,
     ) -> None:
         """Move all vehicles by a step towards their wishes, as far as that is safe.
 
@@ -275,7 +276,9 @@ def _no_others() -> tuple[Strangers, Floats]:
     """Return the tables of no others."""
     none = np.zeros(0)
     no = np.zeros(0, bool)
-    return Others(*np.zeros((2, 0, 3)), none, none, none, no, no, none, none, none).table()
+    places = np.zeros((0, 3))
+    nobody = OtherVehicles(places, places, none, none, none, no, no, none, none, none)
+    return nobody.table()
 
 
 def _checked(

@@ -69,8 +69,8 @@ INTENT_STEP = 0.3
 """Time between the places of an intent, s."""
 INTENT_PLACES = 17
 """Places of an intent: 4.8 s."""
-STRANGER_PLACES = 8
-"""Places of an intent that count beside strangers: after 2.4 s they may be almost anywhere."""
+STRANGER_STEPS = 8
+"""Steps of an intent that count beside strangers: after 2.4 s they may be almost anywhere."""
 SEEN = 12
 """Vehicles whose intents count for a choice: the nearest ones."""
 COMFORT = 0.25
@@ -328,27 +328,18 @@ def first_conflict(
             )
         if not conflict:
             conflict = room_over_ground(able, i, scene.ground, part, 1, 1, 0.0) < 0.0
+        # strangers have no intents: the places where they may be grow
+        if not conflict and k < STRANGER_STEPS:
+            times = (k * INTENT_STEP, INTENT_STEP, 1)
+            for number in range(counts[3]):
+                m = near.strangers[number]
+                motion = scene.stranger_motion[m]
+                room = room_beside_stranger(part, 1, 0.0, body, motion, scene.strangers, m, times)
+                conflict = conflict or room < 0.0
         if conflict:
             return k * INTENT_STEP
 
-    # strangers have no intents: the places where they may be grow
-    soonest = math.inf
-    for number in range(counts[3]):
-        k = near.strangers[number]
-        room = room_beside_stranger(
-            intent,
-            INTENT_PLACES - 1,
-            0.0,
-            body,
-            scene.stranger_motion[k],
-            scene.strangers,
-            k,
-            INTENT_STEP,
-            STRANGER_PLACES,
-        )
-        if room < 0.0:
-            soonest = 0.0
-    return soonest
+    return math.inf
 
 
 @inner_kernel
@@ -417,11 +408,12 @@ def room_beside_strangers(
     """Return the least room between a fallback and strangers, at most 0 if there is enough."""
     least = 0.0
     body = body_of(able, i)
+    steps = max(last + 1, int(STRANGER_STEPS * INTENT_STEP / dt))
     for number in range(count):
         k = near.strangers[number]
-        room = room_beside_stranger(
-            way, last, circle, body, scene.stranger_motion[k], scene.strangers, k, dt, last + 1
-        )
+        motion = scene.stranger_motion[k]
+        times = (0.0, dt, steps)
+        room = room_beside_stranger(way, last, circle, body, motion, scene.strangers, k, times)
         least = min(least, room)
     return least
 

@@ -199,19 +199,20 @@ def room_beside_stranger(
     stranger: Floats,
     strangers: Strangers,
     k: int,
-    step: float,
-    places: int,
+    times: tuple[float, float, int],
 ) -> float:
     """Return the least room between a way and stranger k, who may be anywhere within its reach.
 
-    `stranger` is its place now and its velocity, (6,); `step` is the time between places, s.
+    `stranger` is its place now and its velocity, (6,). `times` are the time of the way's first
+    place, s from now, the time between places, s, and the number of steps that count.
     """
     other_body = stranger_body(strangers, k)
     least = ROOMY
-    for n in range(places):
+    first, step, steps = times
+    for n in range(steps):
         a = min(n, one_last)
         b = min(n + 1, one_last)
-        begin = n * step
+        begin = first + n * step
         end = begin + step
         rise = one[a, 2] - stranger[2] - begin * stranger[5]
         rise_after = one[b, 2] - stranger[2] - end * stranger[5]

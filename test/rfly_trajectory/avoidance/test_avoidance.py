@@ -30,9 +30,9 @@ from rfly_trajectory.avoidance.avoidance import (
     CLIMB,
     COURSE,
     SPEED,
-    Action,
+    AvoidanceAction,
     Avoidance,
-    Others,
+    OtherVehicles,
     abilities,
 )
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR
@@ -50,7 +50,7 @@ def made(kinds, starts, goals, **keys):
 def others(position, velocity, *, age=0.0, unrest=1.0, radius=2.5, flies=False):
     one = np.ones(1)
     no = np.array([False])
-    return Others(
+    return OtherVehicles(
         np.array([position], float),
         np.array([velocity], float),
         radius * one,
@@ -70,7 +70,7 @@ def test_alone_it_goes_straight_to_its_goal(kind):
     run = run_to_goals(avoidance, goals, 60.0)
     assert np.isfinite(run.arrived).all()
     assert np.abs(run.track[:, 0, 1]).max() < 1e-9
-    assert set(avoidance.action) == {Action.FOLLOWED}
+    assert set(avoidance.action) == {AvoidanceAction.FOLLOWED}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -182,8 +182,9 @@ def test_a_link_that_drops_a_fifth_makes_it_careful():
     n = 10
     random = np.random.default_rng(4)
     angle = 2.0 * math.pi * np.arange(n) / n + random.uniform(-0.1, 0.1, n)
-    starts = 60.0 * np.stack([np.cos(angle), np.sin(angle)], -1)
-    each = [made([GROUND], starts[i : i + 1], -starts[i : i + 1]) for i in range(n)]
+    starts = 80.0 * np.stack([np.cos(angle), np.sin(angle)], -1)
+    ends = np.roll(starts, 4, axis=0)
+    each = [made([GROUND], starts[i : i + 1], ends[i : i + 1]) for i in range(n)]
     able = usual([GROUND] * n)
 
     states = np.concatenate([avoidance.state for avoidance, _ in each])
@@ -205,7 +206,7 @@ def test_a_link_that_drops_a_fifth_makes_it_careful():
             no = np.zeros(n - 1, bool)
             avoidance.step(
                 wishes(avoidance.state, avoidance.able.kind, goals),
-                others=Others(
+                others=OtherVehicles(
                     known[:, :3],
                     velocity,
                     2.5 * ones,
@@ -214,7 +215,7 @@ def test_a_link_that_drops_a_fifth_makes_it_careful():
                     no,
                     no,
                     age[i, rest],
-                    3.0 * ones,
+                    2.0 * ones,
                     10.0 * ones,
                 ),
             )
@@ -222,8 +223,7 @@ def test_a_link_that_drops_a_fifth_makes_it_careful():
         least = min(least, least_room(able, states, after))
         states = after
     assert least > 0.0
-    there = np.hypot(*(states[:, :2] + starts).T)
-    assert (there < 10.0).mean() >= 0.8
+    assert (np.hypot(*(states[:, :2] - ends).T) < 5.0).mean() >= 0.9, "most have arrived"
 
 
 def gate(width):
@@ -333,7 +333,7 @@ def test_aeroplanes_in_formation_stay_in_it():
 
 def test_the_same_bits_in_any_thread():
     def track(out):
-        out.append(random_crossing(12, 7, 120.0, 5.0).track.tobytes())
+        out.append(random_crossing(12, 7, 150.0, 5.0, (0.5, 0.5, 0.0)).track.tobytes())
 
     results: list[bytes] = []
     track(results)
