@@ -30,8 +30,8 @@ from rfly_trajectory.avoidance.avoidance import (
     CLIMB,
     COURSE,
     SPEED,
-    AvoidanceAction,
     Avoidance,
+    AvoidanceAction,
     OtherVehicles,
     abilities,
 )
