@@ -6,7 +6,8 @@
 Theory of operation. `ThrustAssist` holds one `Gait`. A vehicle that rolls and gets no further lifts
 the front axle, or the rear one if its nose is up already: before a step, on it, and on a ramp that
 is too slippery. Nose down, the thrust also pulls it forward. It lowers the axle once it has moved
-on, and rolls again. docs/model, section 10.8.
+on, and rolls again. It only gives orders: the flight controller's `AxleLift` carries them out, and
+the body's rest shows here that the axle is down. docs/model, section 10.8.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.axle_lift import (
     ASSISTED_SPEED,
     FRONT_UP_PITCH,
+    LONGEST_LOWERING,
+    PITCH_RATE,
     Assist,
-    AxleLift,
     pitch_of,
 )
-from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
+from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.frames import rotation_matrix
 
 STALL_TIME = 1.5
@@ -53,6 +55,12 @@ REAR_UP_WAY = 1.5
 
 STEEP = 0.1
 """Slope of the last half of a wheelbase above which the rear axle stays lifted."""
+
+RESTS_BELOW = 0.2 * PITCH_RATE
+"""Pitch rate below which a body rests that an axle was lowered with, rad/s."""
+
+REST_TIME = 0.4
+"""Time for which it has to rest, s: lowering takes a moment to begin."""
 
 MOST_LIFTS = 4
 """Number of lifts within a wheelbase of way after which it does not lift any more."""
@@ -102,9 +110,6 @@ class ThrustAssist:
         self._lifted_at = -math.inf
         """Way at the first of them, m."""
 
-        self._axle = AxleLift()
-        """Same state as that of the flight controller."""
-
         self._assist = Assist.LIFT_FRONT
         """Present or last order to the rotors."""
 
@@ -121,6 +126,9 @@ class ThrustAssist:
         """Least way in this gait, m: a vehicle may slide back before it moves on."""
 
         self._track.clear()
+        self._rests_for = 0.0
+        """Time for which the body has not pitched in this gait, s."""
+
         self._assist = (
             self._assist.lowered if gait is Gait.LOWER else _LIFTS.get(gait, self._assist)
         )
@@ -141,11 +149,11 @@ class ThrustAssist:
             return wanted, None
 
         assist = self._assist
-        motion = EstimatedMotion(now.position, now.velocity, rotation, now.rates)
-        self._axle.update(assist, motion, dt)
         most = min(speed, assist.max_speed)
         if self.gait is Gait.LOWER:
-            if self._axle.stands:
+            rests = abs(float(now.rates[1])) < RESTS_BELOW
+            self._rests_for = self._rests_for + dt if rests else 0.0
+            if self._rests_for >= REST_TIME or now.time - self._since >= LONGEST_LOWERING:
                 self._begin(Gait.ROLL, now.time)
                 return most, None
             return most, assist

@@ -14,6 +14,7 @@ from marks import exhaustively
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.guidance.detour import MOST_DETOURS, Detours
+from rfly_lab.runs.closed_loop import run_closed_loop
 from rfly_lab.runs.run import run_scenario
 from rfly_missions.mission.legs import DriveLeg
 from rfly_terrain.height_map.height_map import HeightMap
@@ -70,14 +71,18 @@ def test_the_more_level_side_comes_first_and_none_off_the_map():
 
 
 @pytest.mark.parametrize(
-    ("wall", "tries"),
+    ("wall", "tries", "estimated"),
     [
-        ("{box: [0.5, 1.5, 4], x: 6, y: 0}", 1),
-        exhaustively("{box: [0.5, 5, 4], x: 6, y: 1.7}", 2),
+        ("{box: [0.5, 1.5, 4], x: 6, y: 0}", 1, False),
+        exhaustively("{box: [0.5, 5, 4], x: 6, y: 1.7}", 2, False),
+        exhaustively("{box: [0.5, 1.5, 4], x: 6, y: 0}", 1, True),
     ],
 )
-def test_it_gets_round_an_obstacle_that_the_map_does_not_show(tmp_path, wall, tries):
-    """The wall is 1.5 m wide, or reaches 4.2 m to the left, farther than the first detour."""
+def test_it_gets_round_an_obstacle_that_the_map_does_not_show(tmp_path, wall, tries, estimated):
+    """The wall is 1.5 m wide, or reaches 4.2 m to the left, farther than the first detour.
+
+    An estimate without a map is wrong by some metres at the beginning, and so is the end.
+    """
     (tmp_path / "wall.yaml").write_text(f"version: 1\nobjects: [{wall}]\n", encoding="utf-8")
     text = """version: 1
 vehicle: scale
@@ -86,8 +91,9 @@ method: semi_implicit_euler
 mission: {items: [{mode: waypoint, position_m: [14, 0], speed_mps: 1}]}
 end: {when: mission_done, time_s: 80}
 """
-    run = run_scenario(Scenario.parse(text.encode(), "s.yaml", "s", tmp_path))
+    scenario = Scenario.parse(text.encode(), "s.yaml", "s", tmp_path)
+    run = run_closed_loop(scenario.with_seed(3)).run if estimated else run_scenario(scenario)
     assert run.reached, run.ending
     assert sum("goes back and round the place" in text for _, text in run.log) == tries
-    assert math.dist(run.final.position[:2], (14.0, 0.0)) < 0.5
+    assert math.dist(run.final.position[:2], (14.0, 0.0)) < (3.0 if estimated else 0.5)
     assert not run.final.crashed
