@@ -32,34 +32,34 @@ PROFILE_SQUARE = 0.400 * 0.1**2 / 0.01054
 
 
 @inlined_kernel
-def hover_inflow(speed: float, p: Any) -> float:
-    """Return v_h, the velocity that a rotor induces in hover at `speed` (rad/s), m/s. Eq. 4.14."""
+def hover_inflow(p: Any) -> float:
+    """Return v_h, the velocity that a rotor induces in hover, per rad/s of its speed. Eq. 4.14."""
     thrust_speed = math.sqrt(p.thrust_coefficient / (2.0 * math.pi * p.air_density))
-    return speed * thrust_speed / p.rotor_radius
+    return thrust_speed / p.rotor_radius
 
 
 @inlined_kernel
-def vortex_inflow(speed: float, climb: float, level: float, p: Any) -> float:
+def vortex_inflow(speed: float, climb: float, level_square: float, p: Any) -> float:
     """Return the induced velocity of a rotor beyond that of hover, m/s. Eq. 4.14.
 
-    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s, < 0) along its axis and at `level`
-    (m/s) in its plane.
+    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s, < 0) along its axis; the square of
+    its velocity in its plane is `level_square` (m²/s²).
     """
-    hover = hover_inflow(speed, p)
+    hover = speed * hover_inflow(p)
     sink = where(climb > -2.0 * hover, climb / hover, 0.0)
     more = sink * (-1.125 + sink * (-1.372 + sink * (-1.718 - 0.655 * sink)))
-    return max(hover - level, 0.0) * more
+    return max(hover - math.sqrt(level_square), 0.0) * more
 
 
 @inlined_kernel
-def free_thrust(speed: float, climb: float, level: float, density: float, p: Any) -> float:
+def free_thrust(speed: float, climb: float, level_square: float, density: float, p: Any) -> float:
     """Return the thrust of a rotor far from the ground, N. Eq. 4.3.
 
-    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s) along its axis and at `level`
-    (m/s) in its plane. `density` is k_ρ.
+    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s) along its axis; the square of its
+    velocity in its plane is `level_square` (m²/s²). `density` is k_ρ.
     """
     if p.vortex_ring > 0.0:
-        inflow = p.vortex_ring * vortex_inflow(speed, climb, level, p)
+        inflow = p.vortex_ring * vortex_inflow(speed, climb, level_square, p)
         climb += where(climb < 0.0, inflow, 0.0)
 
     static = p.thrust_coefficient * density * speed * speed
@@ -70,15 +70,15 @@ def free_thrust(speed: float, climb: float, level: float, density: float, p: Any
 @inlined_kernel
 def ground_gain(height: float, p: Any) -> float:
     """Return k_GE, the factor of a rotor's thrust `height` m above the ground. Eq. 4.6."""
-    nearness = p.rotor_radius / (4.0 * max(height, 0.5 * p.rotor_radius))
-    return 1.0 / (1.0 - nearness * nearness)
+    far = 4.0 * max(height, 0.5 * p.rotor_radius)
+    return far * far / (far * far - p.rotor_radius * p.rotor_radius)
 
 
 @inlined_kernel
 def torque_ratio(
     thrust: float,
     climb: float,
-    level: float,
+    across: float,
     merit: float,
     profile_growth: float,
     drag_work: float,
@@ -86,13 +86,13 @@ def torque_ratio(
 ) -> float:
     """Return a rotor's torque relative to that of hover at the same speed. Eq. 4.15–4.17.
 
-    `thrust` is relative to that of hover at this speed, `climb` and `level` are ratios. `merit`:
-    figure of merit. The other arguments are constants of the vehicle's record.
+    `thrust` is relative to that of hover at this speed, `climb` is a ratio and `across` the square
+    of that in the rotor's plane. `merit`: figure of merit. The other arguments are constants of the
+    vehicle's record.
     """
     # induced velocity: root of f(ν) = ν² (η² + (ξ + ν)²) - λ², by Halley's method
     steepest = STEEPEST_DESCENT * math.sqrt(thrust)
     steepest = where(climb > steepest, climb, steepest)
-    across = level * level
     spread = math.sqrt(steepest * steepest + 4.0 * (thrust + across))
     induced = 2.0 * thrust / (steepest + spread + TINY)
     for _ in range(INFLOW_STEPS):
@@ -135,6 +135,8 @@ def rotor_acceleration(
 def air_at_rotors(x: Any, motion: BodyMotion, p: Any, rotors: Any) -> None:
     """Fill `rotors`: the air's velocity, thrust in free air, torque ratio. Eq. 4.2, 4.3, 4.15."""
     density = motion.density_ratio
+    inflow = hover_inflow(p)
+    per_static = inflow * inflow / (p.thrust_coefficient * density)
     turning = False
     for j in range(p.rotors):
         point = first_rotor(p) + j
@@ -146,7 +148,7 @@ def air_at_rotors(x: Any, motion: BodyMotion, p: Any, rotors: Any) -> None:
         rotors.torque_ratio[j] = 1.0
         if any_lane(x.rotor_speed[j] != 0.0):
             turning = True
-            turning_rotor(x, j, velocity, density, p, rotors)
+            turning_rotor(x, j, velocity, density, inflow, per_static, p, rotors)
 
     # one loop over all rotors becomes vector instructions
     if turning:
@@ -159,7 +161,7 @@ def air_at_rotors(x: Any, motion: BodyMotion, p: Any, rotors: Any) -> None:
             rotors.torque_ratio[j] = torque_ratio(
                 rotors.thrust_ratio[j],
                 rotors.climb_ratio[j],
-                rotors.level_ratio[j],
+                rotors.level_square[j],
                 merit,
                 growth,
                 work,
@@ -168,18 +170,30 @@ def air_at_rotors(x: Any, motion: BodyMotion, p: Any, rotors: Any) -> None:
 
 
 @inlined_kernel
-def turning_rotor(x: Any, j: int, velocity: Vector, density: float, p: Any, rotors: Any) -> None:
-    """Set thrust and ratios of rotor j in `rotors`; its hub's `velocity` is relative to the air."""
+def turning_rotor(
+    x: Any,
+    j: int,
+    velocity: Vector,
+    density: float,
+    inflow: float,
+    per_static: float,
+    p: Any,
+    rotors: Any,
+) -> None:
+    """Set thrust and ratios of rotor j in `rotors`; its hub's `velocity` is relative to the air.
+
+    `inflow`: `hover_inflow`; `per_static`: its square per thrust of a rotor of 1 rad/s in hover.
+    """
     speed = x.rotor_speed[j]
-    level = math.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
-    thrust = free_thrust(speed, velocity[2], level, density, p)
+    level_square = velocity[0] * velocity[0] + velocity[1] * velocity[1]
+    thrust = free_thrust(speed, velocity[2], level_square, density, p)
     rotors.thrust[j] = thrust
 
     # a rotor that does not turn has no torque, whatever its ratio
-    per_hover = 1.0 / max(hover_inflow(speed, p), 1e-9)
-    rotors.thrust_ratio[j] = thrust / max(p.thrust_coefficient * density * speed * speed, TINY)
+    per_hover = 1.0 / max(speed * inflow, 1e-9)
+    rotors.thrust_ratio[j] = thrust * per_static * per_hover * per_hover
     rotors.climb_ratio[j] = velocity[2] * per_hover
-    rotors.level_ratio[j] = level * per_hover
+    rotors.level_square[j] = level_square * per_hover * per_hover
 
 
 @inlined_kernel
