@@ -73,7 +73,7 @@ def rows() -> Iterator[Row]:
 def fly_half(batch: LandAirBatch, numbers: np.ndarray) -> None:
     """Lift those vehicles of a batch whose numbers in all are even, and let them hover."""
     which = np.flatnonzero(numbers % 2 == 0)
-    model = batch.vehicles.model
+    model = batch.vehicles.models[0]
     if not len(which):
         return
     places = batch.vehicles.x[which, :3] + (0.0, 0.0, ABOVE)

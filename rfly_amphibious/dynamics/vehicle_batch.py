@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,7 +37,8 @@ class VehicleBatch:
     Each goes through the same numbers as `AmphibiousModel.step` gives for it alone, bit by bit,
     whatever the number of vehicles and of threads. Vehicles may have begun at different times: each
     has its own count of periods, and its own wind and gusts. The strength of the gusts is that of
-    `wind`, whose mean and seed do not matter.
+    `wind`, whose mean and seed do not matter. `others` are models of vehicles with the same wheels
+    and rotors, over the same ground: `kind` says which model a vehicle has.
     """
 
     def __init__(
@@ -47,8 +50,12 @@ class VehicleBatch:
         *,
         method: Method = "semi_implicit_euler",
         wind: Wind = STILL,
+        others: Sequence[AmphibiousModel] = (),
     ) -> None:
-        self.model = model
+        self.models = (model, *others)
+        """Models of the kinds of vehicles."""
+        self.kind: Ints = np.zeros(vehicles, np.int64)
+        """Place of each vehicle's model in `models`, (n,)."""
         self._integrator = Integrator(dt, METHODS[method])
         self._steps = steps
         params = model.params
@@ -81,18 +88,21 @@ class VehicleBatch:
     def put(self, which: Ints, x: Floats, memory: Floats | float = 0.0) -> None:
         """Set the states (k, states) and memories of vehicles (k,), which begin anew.
 
-        The mean wind at them is set before.
+        Their kinds and the mean wind at them are set before.
         """
         self.x[which] = x
         self.memory[which] = memory
-        begin = ModelState(self.x[which], self.memory[which])
-        self.outputs[which] = self.model.outputs(begin, wind=self.mean_wind[which]).numbers
+        for kind in np.unique(self.kind[which]).tolist():
+            own = which[self.kind[which] == kind]
+            begin = ModelState(self.x[own], self.memory[own])
+            outputs = self.models[kind].outputs(begin, wind=self.mean_wind[own])
+            self.outputs[own] = outputs.numbers
         self.has_failed[which] = False
         self.periods[which] = 0
 
     def outputs_of(self, which: Ints | slice = slice(None)) -> Outputs:
         """Return the outputs of some vehicles by name."""
-        return Outputs(self.outputs[which], self.model.params.rotors)
+        return Outputs(self.outputs[which], self.models[0].params.rotors)
 
     def advance(self, rows: Floats, torques: bool = False) -> None:
         """Take all vehicles through a period with commands, (n, controls), as of `Controls.rows`.
@@ -103,35 +113,44 @@ class VehicleBatch:
         """
         rolls = self.outputs_of().wheel_load.any(axis=1)
         near = self._near()
-        order = np.lexsort((rolls, near))
-        free = len(order) - np.count_nonzero(near)
-        for which, obstacles in ((order[:free], None), (order[free:], self.model._obstacles)):
-            if len(which):
-                self._advance(which, rows, torques, obstacles)
+        group = 2 * self.kind + near
+        order = np.lexsort((rolls, group))
+        for which in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
+            first = which[0]
+            model = self.models[self.kind[first]]
+            self._advance(which, rows, torques, model, model._obstacles if near[first] else None)
         self.periods += 1
 
     def _near(self) -> Bools:
         """Return which vehicles may touch something solid within a period, (n,)."""
         near = np.zeros(len(self.x), np.bool_)
-        obstacles = self.model._obstacles
-        if obstacles is not None:
-            from rfly_amphibious.dynamics.near_obstacles import may_touch_soon
+        period = self._steps * self._integrator.dt
+        for kind, model in enumerate(self.models):
+            if model._obstacles is not None:
+                from rfly_amphibious.dynamics.near_obstacles import may_touch_soon
 
-            period = self._steps * self._integrator.dt
-            may_touch_soon(self.x, self.model._records, obstacles, period, near)
+                own = self.kind == kind
+                is_near = np.zeros(np.count_nonzero(own), np.bool_)
+                may_touch_soon(self.x[own], model._records, model._obstacles, period, is_near)
+                near[own] = is_near
         return near
 
     def _advance(
-        self, which: Ints, rows: Floats, torques: bool, obstacles: Obstacles | None
+        self,
+        which: Ints,
+        rows: Floats,
+        torques: bool,
+        model: AmphibiousModel,
+        obstacles: Obstacles | None,
     ) -> None:
-        """Take some vehicles (k,) through a period."""
+        """Take some vehicles (k,) of one kind through a period."""
         count = len(which)
         x = self.x[which]
         memory = self.memory[which]
         status = np.zeros((count, 2), np.int64)
         outputs = np.zeros((count, 1, self.outputs.shape[1]))
 
-        self.model.simulate(
+        model.simulate(
             Vehicles(x, memory, status),
             HeldControls(rows[which, None], torques, self._steps),
             self._series(which),

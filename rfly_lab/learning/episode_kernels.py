@@ -92,11 +92,12 @@ def begin_episodes(
     memories: Floats,
     mean_wind: Floats,
     gust_keys: Any,
+    kinds: Ints,
 ) -> None:
-    """Begin an episode in the environments (k,): draw start, targets, wind and failures.
+    """Begin an episode in the environments (k,): draw start, targets, vehicle, wind and failures.
 
     States and memories are written to (k, states) and (k, memory), wind and keys of the gusts to
-    rows of (n, 3) and (n,).
+    rows of (n, 3) and (n,), kinds of vehicles to (n,).
     """
     for k in range(which.shape[0]):
         v = which[k]
@@ -115,6 +116,11 @@ def begin_episodes(
         mean_wind[v, 1] = speed * math.sin(direction)
         mean_wind[v, 2] = 0.0
         gust_keys[v] = hashed(key)
+
+        # vehicle
+        kinds[v] = 0
+        if disturbances.variants:
+            kinds[v] = 1 + int(drawn(key, 17, 0.0, float(disturbances.variants)))
 
         # failures
         episodes.failing_step[v] = -1
@@ -145,6 +151,7 @@ def place_vehicle(
         x = roof[0] + distance * math.cos(direction)
         y = roof[1] + distance * math.sin(direction)
         z = roof[2] + drawn(key, 13, ROOF_HEIGHT[0], ROOF_HEIGHT[1])
+        z = max(z, altitude(ground, x, y) + LOWEST)
         targets[0] = roof
 
     if task.course in (POINT, CHAIN, ROOF):
@@ -169,6 +176,8 @@ def place_vehicle(
         for c in range(3):
             targets[0, c] = state[POSITION + c] + drawn(key, 11 + c, -NEAR, NEAR)
             state[VELOCITY + c] = drawn(key, 14 + c, -FASTEST, FASTEST)
+        least = altitude(ground, targets[0, 0], targets[0, 1]) + LOWEST - NEAR
+        targets[0, 2] = max(targets[0, 2], least)
         return
 
     # the others lie one after the other

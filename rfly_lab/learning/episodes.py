@@ -98,6 +98,8 @@ class Disturbances(NamedTuple):
     """Share of the episodes in which a rotor fails."""
     rotors: int
     """Number of rotors."""
+    variants: int
+    """Number of kinds of vehicles beside the usual one, from which an episode draws."""
     steps: int
     """Steps of an episode."""
 

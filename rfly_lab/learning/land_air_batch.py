@@ -51,6 +51,10 @@ UPRIGHT = 0.97
 """Cosine of the largest tilt of a vehicle that begins on the ground."""
 MOST_MOVED = 0.05
 """Distance by which a vehicle that begins on the ground may move within 0.2 s, m."""
+VARIANTS = 8
+"""Vehicles from which episodes draw where their parameters differ."""
+MOST_SPREAD = 0.3
+"""Largest share by which parameters differ."""
 HOUSE_STEP = 40.0
 """Usual distance of neighbouring houses, m."""
 MOST_IN_ROW = 16
@@ -74,7 +78,8 @@ def hills() -> HeightMap:
 def houses(p: VehicleParameters, terrain: HeightMap) -> ObjectBoxes:
     """Return houses with flat roofs on a map, HOUSE_STEP apart, as wide as a vehicle needs.
 
-    They are 3 to 6 m high, and stand at the same places in all episodes.
+    They are 3 to 6 m higher than the highest ground under them, and stand at the same places in all
+    episodes.
     """
     along = [
         np.linspace(low, high, max(1, min(MOST_IN_ROW, round((high - low) / HOUSE_STEP))))
@@ -82,14 +87,41 @@ def houses(p: VehicleParameters, terrain: HeightMap) -> ObjectBoxes:
     ]
     x, y = np.meshgrid(*along)
     half = max(4.0, 3.0 * p.reach)
-    heights = np.random.default_rng(2).uniform(3.0, 6.0, x.size)
-    ground = np.asarray(terrain.altitude(x.ravel(), y.ravel()), np.float64)
+    height = np.random.default_rng(2).uniform(3.0, 6.0, x.size)
 
-    # walls go on below the lowest ground under them
-    depth = np.full(x.size, half + 10.0)
-    centre = np.column_stack([x.ravel(), y.ravel(), ground + 0.5 * (heights - depth)])
+    # from below the lowest ground under each to its height above the highest
+    beside = np.linspace(-half, half, 9)
+    under_x = x.reshape(-1, 1, 1) + beside[:, None]
+    under_y = y.reshape(-1, 1, 1) + beside
+    ground = np.asarray(terrain.altitude(*np.broadcast_arrays(under_x, under_y)), np.float64)
+    top = ground.max(axis=(1, 2)) + height
+    bottom = ground.min(axis=(1, 2)) - 1.0
+    centre = np.column_stack([x.ravel(), y.ravel(), 0.5 * (top + bottom)])
     level = np.full(x.size, half)
-    return ObjectBoxes(centre, np.column_stack([level, level, 0.5 * (heights + depth)]))
+    return ObjectBoxes(centre, np.column_stack([level, level, 0.5 * (top - bottom)]))
+
+
+def variants(p: VehicleParameters, spread: float) -> list[VehicleParameters]:
+    """Return VARIANTS vehicles that differ from one by a spread, none for 0; each time the same.
+
+    Mass, inertia, thrust, friction of the tyres, and lags of rotors and motors are multiplied by
+    numbers from 1 - spread to 1 + spread.
+    """
+    if spread == 0.0:
+        return []
+    factors = np.random.default_rng(3).uniform(1.0 - spread, 1.0 + spread, (VARIANTS, 6))
+    return [
+        p.replace(
+            mass_body=p.mass_body * mass,
+            inertia=tuple(inertia * number for number in p.inertia),
+            thrust_coefficient=p.thrust_coefficient * thrust,
+            friction_x=p.friction_x * grip,
+            friction_y=p.friction_y * grip,
+            rotor_lag=p.rotor_lag * rotor_lag,
+            drive_lag=p.drive_lag * drive_lag,
+        )
+        for mass, inertia, thrust, grip, rotor_lag, drive_lag in factors.tolist()
+    ]
 
 
 class LandAirBatch:
@@ -100,7 +132,9 @@ class LandAirBatch:
     name or path of one of RflySim's, or None for `hills`. `actions`: a name of `ACTIONS`. An action
     is held for `period`, s. The mean wind of an episode is uniform up to `wind`, m/s, in any
     direction; `gusts` is the standard deviation of its gusts, m/s. In a share `rotor_failures` of
-    the episodes a rotor stops. Raise ConfigError for arguments that can't be used.
+    the episodes a rotor stops. With a `spread` each episode has one of VARIANTS vehicles that
+    differ from the usual one; commands and observations are relative to that one all the same.
+    Raise ConfigError for arguments that can't be used.
     """
 
     def __init__(
@@ -115,6 +149,7 @@ class LandAirBatch:
         wind: float = 0.0,
         gusts: float = 0.0,
         rotor_failures: float = 0.0,
+        spread: float = 0.0,
     ) -> None:
         from rfly_lab.learning import episode_kernels
 
@@ -123,6 +158,7 @@ class LandAirBatch:
         finite_number("wind", wind, "m/s", at_least=0.0)
         finite_number("gusts", gusts, "m/s", at_least=0.0)
         finite_number("rotor_failures", rotor_failures, at_least=0.0, at_most=1.0)
+        finite_number("spread", spread, at_least=0.0, at_most=MOST_SPREAD)
         self.task = task_of(task)
         self.actions = actions or USUAL_ACTIONS[task]
         self.params = (
@@ -140,8 +176,12 @@ class LandAirBatch:
         self.houses = houses(self.params, self.terrain) if self.task.course == Course.ROOF else None
         """Houses on whose roofs vehicles land; None for other tasks."""
         model = AmphibiousModel(self.params, self.terrain, solids=self.houses)
+        others = [
+            AmphibiousModel(own, self.terrain, solids=self.houses)
+            for own in variants(self.params, spread)
+        ]
         air = Wind(gust_sigma=(gusts, gusts, 0.5 * gusts))
-        self.vehicles = VehicleBatch(model, environments, steps, STEP, wind=air)
+        self.vehicles = VehicleBatch(model, environments, steps, STEP, wind=air, others=others)
         self._layout = _layout(self.params)
 
         # episodes
@@ -161,6 +201,7 @@ class LandAirBatch:
             float(wind),
             float(rotor_failures),
             self.params.rotors,
+            len(others),
             math.ceil(self.task.duration / period),
         )
         self._starts = _starts(model, self.task, self.houses)
@@ -203,6 +244,7 @@ class LandAirBatch:
             memories,
             self.vehicles.mean_wind,
             self.vehicles.gust_keys,
+            self.vehicles.kind,
         )
         self.vehicles.put(which, states, memories)
         self.endings[which] = Ending.RUNNING

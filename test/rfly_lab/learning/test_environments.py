@@ -60,7 +60,14 @@ def test_the_checker_passes(task: str) -> None:
 def test_all_at_once_are_as_gymnasiums_vectoriser_steps_single_ones(task: str, mode: str) -> None:
     """Observations, rewards, ends and infos, bit by bit, over several episodes."""
     count = 9  # eight in lanes, one alone
-    options = {"task": task, "wind": 3.0, "gusts": 0.5, "rotor_failures": 0.2, "period": 0.05}
+    options = {
+        "task": task,
+        "wind": 3.0,
+        "gusts": 0.5,
+        "rotor_failures": 0.2,
+        "period": 0.05,
+        "spread": 0.1,
+    }
     ours = gymnasium.make_vec(ID, num_envs=count, autoreset_mode=mode, **options)
     theirs = gymnasium.make_vec(
         ID,
