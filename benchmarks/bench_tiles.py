@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.harness import Row, agreement, measure, same
 from rfly_terrain import HeightMap, TiledHeightMap
 from rfly_terrain.files.raster_file import rasterio_module
-from rfly_terrain.tiles.tile_files import MANIFEST, TileGrid, manifest_text, tile_name
+from rfly_terrain.tiles.tile_files import MANIFEST, TileGrid, manifest_text, tile_data, tile_name
 from rfly_terrain.warm_up import warm_up
 
 STEP = 5.0
@@ -151,7 +151,6 @@ def write_tiles(
     folder: Path, heights: np.ndarray[tuple[int, ...], np.dtype[np.float32]], files: int
 ) -> Path:
     """Write a folder of tiles that has the same file `files` times a side."""
-    rasterio = rasterio_module()
     side = len(heights)
     grid = TileGrid(
         rows=files * side,
@@ -167,23 +166,8 @@ def write_tiles(
     )
     (folder / "tiles").mkdir(parents=True)
     first = folder / tile_name(0, 0)
-    with rasterio.open(
-        first,
-        "w",
-        driver="GTiff",
-        width=side,
-        height=side,
-        count=1,
-        dtype="float32",
-        crs="EPSG:32632",
-        transform=rasterio.transform.from_origin(500_000.0, 5_000_000.0, STEP, STEP),
-        compress="deflate",
-        predictor=3,
-        tiled=True,
-        blockxsize=256,
-        blockysize=256,
-    ) as dataset:
-        dataset.write(heights.T[::-1], 1)
+    corner = rasterio_module().transform.from_origin(500_000.0, 5_000_000.0, STEP, STEP)
+    first.write_bytes(tile_data(heights.T[::-1], "EPSG:32632", corner, {}))
     for i in range(files):
         for j in range(files):
             if (i, j) != (0, 0):

@@ -82,7 +82,7 @@ _WHOLE = 1e-3
 def rasterio_module() -> Any:
     """Return rasterio with its submodules. Raises ConfigError that says what to install."""
     rasterio = require("rasterio", "reading rasters")
-    for name in ("crs", "features", "warp", "windows"):
+    for name in ("crs", "enums", "features", "shutil", "warp", "windows"):
         require(f"rasterio.{name}", "reading rasters")
     return rasterio
 
@@ -405,7 +405,14 @@ class RasterHeights:
         return heights
 
     def _read(self, rows: range, columns: range) -> NDArray[np.float32]:
-        """Return the heights of cells, NaN where the file or its user says that there are none."""
+        return self.means(rows, columns, 1)
+
+    def means(self, rows: range, columns: range, stride: int) -> NDArray[np.float32]:
+        """Return means of stride x stride cells, from the file's overviews where it has some.
+
+        They are equal parts of the cells that are asked for, and NaN where the file or its user
+        says that there are no heights.
+        """
         row = self.rows - rows.stop if self._is_from_south else rows.start
         column = self.columns - columns.stop if self._is_from_east else columns.start
         place = (column, row, len(columns), len(rows))
@@ -415,8 +422,14 @@ class RasterHeights:
         has_gaps = self.nodata != "none" and "all_valid" not in {
             flag.name for flag in self.dataset.mask_flag_enums[self.band - 1]
         }
-        window = rasterio_module().windows.Window(*place)
-        numbers = self.dataset.read(self.band, window=window, masked=has_gaps)
+        rasterio = rasterio_module()
+        numbers = self.dataset.read(
+            self.band,
+            window=rasterio.windows.Window(*place),
+            masked=has_gaps,
+            out_shape=(-(-place[3] // stride), -(-place[2] // stride)),
+            resampling=rasterio.enums.Resampling.average,
+        )
         heights = self.scale.heights(np.ma.getdata(numbers))
         if has_gaps:
             heights[np.ma.getmaskarray(numbers)] = np.nan

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -177,6 +177,10 @@ class HeightMap(Terrain):
         """Read nothing: all samples are in memory."""
 
     def window(self, x: float, y: float, samples: int) -> HeightMap:
+        """Return the map itself."""
+        return self
+
+    def detail(self, region: Region, samples: int, tell: Callable[[str], None]) -> HeightMap:
         """Return the map itself."""
         return self
 

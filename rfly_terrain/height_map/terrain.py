@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 
 Scalar = float | np.floating[Any] | np.integer[Any]
+INNER_SHARE = 0.25
+"""Share of the window's side that a place keeps from its edges."""
+RETRY_SHARE = 0.05
+"""Share of the window's side by which a place has to move after a window could not be read."""
 _SCALARS = (float, int, np.floating, np.integer, np.bool_)
 """Types of a single number in a query, in addition to arrays and what becomes one."""
 
@@ -91,6 +95,14 @@ class Terrain(abc.ABC):
         """Return the ground around a place as a map in memory.
 
         That is all of a map in memory, and about `samples` x `samples` of a map in tiles.
+        """
+
+    @abc.abstractmethod
+    def detail(self, region: Region, samples: int, tell: Callable[[str], None]) -> HeightMap:
+        """Return a region as a map in memory, for pictures.
+
+        That is all of a map in memory. Of a map in tiles it is about `samples` means of heights a
+        side; where a tile cannot be read, the ground has the lowest height, and `tell` gets why.
         """
 
     @property
@@ -384,3 +396,19 @@ def finite_floats(names: tuple[str, str], values: tuple[Any, Any]) -> tuple[floa
             if not math.isfinite(number):
                 raise ValueError(f"{name} is {number}: coordinates must be finite")
     return first, second
+
+
+def is_central(window: HeightMap, terrain: Terrain, x: float, y: float) -> bool:
+    """Return whether a place is far from the window's edges, those of the map aside."""
+    x_min, x_max, y_min, y_max = window.bounds
+    west, east, south, north = terrain.bounds
+    spare_x = INNER_SHARE * (x_max - x_min)
+    spare_y = INNER_SHARE * (y_max - y_min)
+    half_x = abs(terrain.step_x) / 2.0
+    half_y = abs(terrain.step_y) / 2.0
+    return (
+        (x - x_min >= spare_x or x_min - half_x < west)
+        and (x_max - x >= spare_x or x_max + half_x > east)
+        and (y - y_min >= spare_y or y_min - half_y < south)
+        and (y_max - y >= spare_y or y_max + half_y > north)
+    )

@@ -44,11 +44,11 @@ from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.places import are_exchanged, position_of
-from rfly_terrain.height_map.terrain import Terrain, TerrainQuery
+from rfly_terrain.height_map.terrain import RETRY_SHARE, Terrain, TerrainQuery, is_central
 from rfly_terrain.ros.marker_topics import TerrainMarkers
 from rfly_terrain.ros.node_parameters import TerrainParameters
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
-from rfly_terrain.ros.window_topics import RETRY_SHARE, FollowedPlace, is_central
+from rfly_terrain.ros.window_topics import FollowedPlace
 from rfly_terrain.tiles.open_terrain import open_asked_terrain, open_terrain
 from rfly_terrain.tiles.read_ahead import ReadAhead
 from rfly_terrain.warm_up import warm_up

@@ -20,14 +20,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_IN, STATE_IN
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.vehicle_states import msg_to_states, states_to_enu
-from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.terrain import Terrain
 from rfly_terrain.ros.node_parameters import WindowParameters
-
-INNER_SHARE = 0.25
-"""Share of the window's side that a place keeps from its edges."""
-RETRY_SHARE = 0.05
-"""Share of the window's side by which a place has to move after a window could not be read."""
 
 
 class FollowedPlace:
@@ -86,19 +79,3 @@ class FollowedPlace:
         if np.isfinite(position).all():
             self.place = float(position[0]), float(position[1])
             self._moved(*self.place)
-
-
-def is_central(window: HeightMap, terrain: Terrain, x: float, y: float) -> bool:
-    """Return whether a place is far from the window's edges, those of the map aside."""
-    x_min, x_max, y_min, y_max = window.bounds
-    west, east, south, north = terrain.bounds
-    spare_x = INNER_SHARE * (x_max - x_min)
-    spare_y = INNER_SHARE * (y_max - y_min)
-    half_x = abs(terrain.step_x) / 2.0
-    half_y = abs(terrain.step_y) / 2.0
-    return (
-        (x - x_min >= spare_x or x_min - half_x < west)
-        and (x_max - x >= spare_x or x_max + half_x > east)
-        and (y - y_min >= spare_y or y_min - half_y < south)
-        and (y_max - y >= spare_y or y_max + half_y > north)
-    )

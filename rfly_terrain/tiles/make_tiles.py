@@ -47,6 +47,7 @@ from rfly_terrain.tiles.tile_files import (
     TILE_NAMES,
     TileGrid,
     manifest_text,
+    tile_data,
     tile_name,
 )
 
@@ -54,8 +55,6 @@ CONVERSION = "conversion.json"
 """Name of the record of a conversion that is not done."""
 SIDE = 2048
 """Samples a side of a file: 16 MB of heights."""
-BLOCK = 256
-"""Samples a side of the blocks of a file, which are read one by one."""
 MARGIN = 2 * STRIP_COLUMNS
 """Samples around a file in which the rim of a hole is looked for at first."""
 MAX_WINDOW = MAX_CELLS // 4
@@ -171,7 +170,6 @@ class TilePlan:
         if found is not None:
             return found
 
-        rasterio = rasterio_module()
         side = self.grid.side
         rows = range(i * side, min((i + 1) * side, self.grid.rows))
         columns = range(j * side, min((j + 1) * side, self.grid.columns))
@@ -180,27 +178,9 @@ class TilePlan:
 
         whole = self.target.grid
         x, y = whole.positions(rows.start, whole.rows - columns.stop)
-        block = min(BLOCK, side)
-        profile = {
-            "driver": "GTiff",
-            "width": len(rows),
-            "height": len(columns),
-            "count": 1,
-            "dtype": "float32",
-            "crs": self.target.crs,
-            "transform": rasterio.transform.from_origin(x, y, whole.step_x, -whole.step_y),
-            "compress": "deflate",
-            "predictor": 3,
-            "tiled": True,
-            "blockxsize": block,
-            "blockysize": block,
-        }
-        # in memory, as GDAL does not tell that the disk was full when it closes a file
-        with rasterio.io.MemoryFile() as file:
-            with file.open(**profile) as dataset:
-                dataset.update_tags(z_min=repr(low), z_max=repr(high))  # before the heights in it
-                dataset.write(heights, 1)
-            write_whole(path, file.read())
+        corner = rasterio_module().transform.from_origin(x, y, whole.step_x, -whole.step_y)
+        tags = {"z_min": repr(low), "z_max": repr(high)}
+        write_whole(path, tile_data(heights, self.target.crs, corner, tags))
         return low, high
 
 

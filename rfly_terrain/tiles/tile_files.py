@@ -4,12 +4,14 @@
 """Files of a terrain in tiles: a folder of GeoTIFFs with a manifest, or one GeoTIFF.
 
 A file of the folder holds `side` x `side` samples, fewer in the last row and column, as elevations
-in the order of rasters: row 0 in the north. No sample is in two files.
+in the order of rasters: row 0 in the north. No sample is in two files. Overviews, which are means
+of samples, serve pictures only.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from rfly_common.geodesy import GeoPoint, geo_point
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.files.dem_import import raster_grid
 from rfly_terrain.files.gaps import HIGHEST, LOWEST, HeightScale
-from rfly_terrain.files.raster_file import RasterHeights, open_raster
+from rfly_terrain.files.raster_file import RasterHeights, open_raster, rasterio_module
 from rfly_terrain.files.web_files import WebPlace
 
 MANIFEST = "terrain.json"
@@ -32,6 +34,8 @@ MANIFEST = "terrain.json"
 TILE_NAMES = "east*_north*.tif"
 """Pattern of the names of files in a folder of tiles."""
 FORMAT = "rfly_suite tiles 1"
+BLOCK = 256
+"""Samples a side of the blocks of a file, which are read one by one."""
 MAX_MANIFEST_BYTES = 65_536
 MAX_SIDE = 16_384
 """Samples a side of a file, at most."""
@@ -90,9 +94,10 @@ class TileFiles:
         """Return the path of the file that is the i-th from the west, the j-th from the south."""
         return self.path / tile_name(i, j) if self.is_folder else self.path
 
-    def read(self, rows: range, columns: range) -> NDArray[np.float32]:
+    def read(self, rows: range, columns: range, stride: int = 1) -> NDArray[np.float32]:
         """Return heights, m, z up, (rows, columns), of samples that are all in one file.
 
+        stride: return means of stride x stride samples, equal parts of those that were asked for.
         Raises TerrainFileNotFound, and TerrainFormatError for a damaged file or cells without data.
         """
         grid = self.grid
@@ -110,7 +115,9 @@ class TileFiles:
                     f"{high} x {wide}, as the manifest says"
                 )
             north = raster.rows - column
-            heights = raster.read(range(north - len(columns), north), range(row, row + len(rows)))
+            heights = raster.means(
+                range(north - len(columns), north), range(row, row + len(rows)), stride
+            )
             if not self.is_folder:
                 raster.drop_undeclared(heights, path)
 
@@ -124,6 +131,40 @@ class TileFiles:
         if grid.geo_origin is not None:
             heights -= np.float32(grid.geo_origin[2])
         return heights
+
+
+def tile_data(
+    heights: NDArray[np.float32], crs: Any, transform: Any, tags: Mapping[str, str]
+) -> bytes:
+    """Return the content of a file, of elevations (m), row 0 in the north.
+
+    It is made in memory, as GDAL does not tell that the disk was full when it closes a file.
+    """
+    rasterio = rasterio_module()
+    profile = {
+        "driver": "GTiff",
+        "width": heights.shape[1],
+        "height": heights.shape[0],
+        "count": 1,
+        "dtype": "float32",
+        "crs": crs,
+        "transform": transform,
+    }
+    with rasterio.io.MemoryFile() as raw, rasterio.io.MemoryFile() as file:
+        with raw.open(**profile) as dataset:
+            dataset.write(heights, 1)
+            dataset.update_tags(**tags)
+        rasterio.shutil.copy(
+            raw.name,
+            file.name,
+            driver="COG",
+            blocksize=BLOCK,
+            compress="deflate",
+            predictor="yes",
+            overview_resampling="average",
+            num_threads=1,
+        )
+        return bytes(file.read())
 
 
 def tile_name(i: int, j: int) -> str:

@@ -59,6 +59,8 @@ ROUNDED_M = 0.01
 """Rounding of float32 heights to which an altitude was added, at most, m."""
 SAMPLES_OF_POINT = 16
 """Samples that a query of one point needs, at most."""
+LOWEST_SHOWN = -500.0
+"""Least height of what is drawn where the ground cannot be read, m."""
 SHARE_OF_BLOCK = 4
 """The largest block is this part of the memory for blocks."""
 
@@ -91,6 +93,14 @@ class Box(NamedTuple):
             and self.first_column <= other.first_column
             and other.end_column <= self.end_column
         )
+
+
+class Strip(NamedTuple):
+    """Rows or columns of samples in one file."""
+
+    samples: range
+    places: Floats
+    """Row or column at which each mean of them lies."""
 
 
 class _Recent(Generic[Key, Value]):
@@ -206,6 +216,64 @@ class TiledHeightMap(Terrain):
             first = round(min(max(middle - (most - 1) / 2, 0.0), count - most))
             parts.append(range(first, first + most))
         return self._map_of(*parts)
+
+    def detail(self, region: Region, samples: int, tell: Callable[[str], None]) -> HeightMap:
+        """Return about `samples` means of heights a side of a region; see `Terrain.detail`."""
+        from scipy.interpolate import RegularGridInterpolator
+
+        need = self._needed(*region, spare=1)
+        rows, columns = _ranges(need)
+        shorter, longer = sorted(map(len, (rows, columns)))
+        most = max(1, min(longer // samples, shorter // 2))
+        stride = 1 << most.bit_length() - 1
+        across = self._strips(rows, self.rows, stride)
+        along = self._strips(columns, self.columns, stride)
+        lowest = np.float32(max(self.z_min, LOWEST_SHOWN))
+        pieces = [
+            [np.full((len(x.places), len(y.places)), lowest, np.float32) for y in along]
+            for x in across
+        ]
+
+        def read(start: int, stop: int) -> None:
+            for number in range(start, stop):
+                i, j = divmod(number, len(along))
+                try:
+                    pieces[i][j] = self._reader.read(across[i].samples, along[j].samples, stride)
+                except TerrainError as error:
+                    tell(str(error))
+
+        in_chunks(read, len(across) * len(along), 1)
+        heights = np.block(pieces)
+
+        # the means of strips that end at a file's edge are nearer to each other than others
+        places = [np.concatenate([strip.places for strip in strips]) for strips in (across, along)]
+        even = [np.linspace(each[0], each[-1], len(each)) for each in places]
+        if stride > 1:
+            means = RegularGridInterpolator(places, heights)
+            heights = means(tuple(np.meshgrid(*even, indexing="ij")))
+        return HeightMap(
+            heights,
+            origin_x=self.origin_x + even[0][0] * self.step_x,
+            origin_y=self.origin_y + even[1][0] * self.step_y,
+            step_x=(even[0][1] - even[0][0]) * self.step_x,
+            step_y=(even[1][1] - even[1][0]) * self.step_y,
+            name=self.name,
+            geo_origin=self.geo_origin,
+        )
+
+    def _strips(self, samples: range, count: int, stride: int) -> list[Strip]:
+        """Return the parts of rows or columns of which each is in files of its own."""
+        side = self._reader.grid.side
+        strips = []
+        for first in range(samples.start // side * side, samples.stop, side):
+            own = range(first, min(first + side, count))
+            start = (max(samples.start, first) - first) // stride * stride
+            stop = -(-(min(samples.stop, own.stop) - first) // stride) * stride
+            part = own[start:stop]
+            means = -(-len(part) // stride)
+            places = part.start - 0.5 + (np.arange(means) + 0.5) * len(part) / means
+            strips.append(Strip(part, places))
+        return strips
 
     def part(self, region: Region | None = None) -> HeightMap:
         """Return the samples of a region, x_min, x_max, y_min, y_max, as a map in memory.

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import cv2
 import numpy as np
@@ -23,6 +25,9 @@ from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS
 from rfly_terrain.height_map.viewshed import viewshed
 from rfly_viewer.drawing.terrain_levels import GroundPicture
+
+Ground = TypeVar("Ground")
+Found = TypeVar("Found")
 
 HEIGHT_M = 2.0
 """Height of the antenna above the ground, m."""
@@ -102,30 +107,33 @@ class _Tint:
         return np.asarray(np.dstack([colour, 255.0 * opacity]).round(), np.uint8)
 
 
-class SightFinder:
-    """Search for what is in sight, in a thread; of several requests the newest one counts."""
+class PlaceFinder(Generic[Ground, Found]):
+    """Search for what is at a place, in a thread; of several requests the newest one counts."""
 
-    def __init__(self) -> None:
-        self._newest: tuple[HeightMap, tuple[float, float]] | None = None
+    def __init__(self, find: Callable[[Ground, tuple[float, float]], Found], name: str) -> None:
+        """`find(terrain, place)` raises nothing; `name` is the thread's."""
+        self._search = find
+        self._name = name
+        self._newest: tuple[Ground, tuple[float, float]] | None = None
         """Request whose answer is wanted."""
-        self._waiting: tuple[HeightMap, tuple[float, float]] | None = None
+        self._waiting: tuple[Ground, tuple[float, float]] | None = None
         """The same, until the search for it begins."""
-        self._found: Sight | None = None
+        self._found: Found | None = None
         self._changed = False
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
 
-    def ask(self, terrain: HeightMap, place: tuple[float, float] | None) -> None:
-        """Look from a place, x east and y north, m; None: show nothing."""
+    def ask(self, terrain: Ground, place: tuple[float, float] | None) -> None:
+        """Search at a place, x east and y north, m; None: nowhere."""
         with self._lock:
             self._found = None
             self._changed = place is None
             self._newest = self._waiting = None if place is None else (terrain, place)
             if self._waiting is not None and self._thread is None:
-                self._thread = LoopThread(self._find, "rfly view: sight")
+                self._thread = LoopThread(self._find, self._name)
                 self._thread.start()
 
-    def take(self) -> tuple[bool, Sight | None]:
+    def take(self) -> tuple[bool, Found | None]:
         """Return whether there is another answer since the last call, and the answer."""
         with self._lock:
             changed = self._changed
@@ -140,7 +148,7 @@ class SightFinder:
             if request is None:
                 self._thread = None
                 return False
-        found = sight_from(*request)
+        found = self._search(*request)
         with self._lock:
             if request is self._newest:
                 self._found = found

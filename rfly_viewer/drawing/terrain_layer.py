@@ -16,6 +16,7 @@ import numpy as np
 import viser
 
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.terrain import Terrain
 from rfly_viewer.drawing.terrain_glb import terrain_glb
 from rfly_viewer.drawing.terrain_levels import GroundPicture, TerrainLevels
 from rfly_viewer.drawing.terrain_mesh import terrain_mesh
@@ -49,7 +50,7 @@ class TerrainLayer:
         self._server = server
         self._max_triangles = max_triangles
         self._lit = lit
-        self._terrain: HeightMap | None = None
+        self._terrain: Terrain | None = None
         self._coarse = b""
         self._fine = b""
         """Fine ground; empty until a thread has made it."""
@@ -59,9 +60,9 @@ class TerrainLayer:
         self._grounds: dict[int, _Ground] = {}
         self._imagery: GroundPicture | None = None
         self._levels: TerrainLevels | None = None
-        """Ground with a picture, in place of the coarse and the fine one."""
+        """Ground with a picture or of a map in tiles, in place of the coarse and the fine one."""
 
-    def show(self, terrain: HeightMap, imagery: GroundPicture | None = None) -> None:
+    def show(self, terrain: Terrain, imagery: GroundPicture | None = None) -> None:
         """Draw this map instead of the one before, with a picture on it if there is one."""
         if terrain is self._terrain and imagery is self._imagery:
             return
@@ -69,7 +70,7 @@ class TerrainLayer:
         self._imagery = imagery
         self._fine = b""
         self.close()
-        if imagery is not None:
+        if imagery is not None or not isinstance(terrain, HeightMap):
             self._levels = TerrainLevels(terrain, imagery, self._lit)
             self._forget()
             return
@@ -80,13 +81,13 @@ class TerrainLayer:
         self._forget()
 
     def close(self) -> None:
-        """Take the ground with a picture out of all browsers, and make no more of it."""
+        """Take the ground in patches out of all browsers, and make no more of it."""
         if self._levels is not None:
             self._levels.remove()
             self._levels = None
 
     def take_problem(self) -> str:
-        """Return why a part of the picture could not be read, once; else an empty text."""
+        """Return why a part of it could not be read, once; else an empty text."""
         return "" if self._levels is None else self._levels.take_problem()
 
     def _forget(self) -> None:
@@ -110,11 +111,11 @@ class TerrainLayer:
         grounds = self._grounds.values()
         return bool(grounds) and not any(ground.coarse.visible for ground in grounds)
 
-    def update(self, now_s: float) -> None:
-        """Give each browser the ground that it lacks."""
+    def update(self, now_s: float, near: HeightMap) -> None:
+        """Give each browser the ground that it lacks; near: that about the cameras."""
         clients = self._server.get_clients()
         if self._levels is not None:
-            self._levels.update(clients, now_s)
+            self._levels.update(clients, now_s, near)
             return
 
         self._start_refining()
@@ -142,11 +143,12 @@ class TerrainLayer:
         It takes seconds for a large map.
         """
         at_work = self._refining is not None and self._refining.is_alive()
-        if self._terrain is self._refined or self._terrain is None or at_work:
+        terrain = self._terrain
+        if terrain is self._refined or not isinstance(terrain, HeightMap) or at_work:
             return
-        self._refined = self._terrain
+        self._refined = terrain
         self._refining = threading.Thread(
-            target=self._refine, args=(self._terrain,), name="rfly view: ground", daemon=True
+            target=self._refine, args=(terrain,), name="rfly view: ground", daemon=True
         )
         self._refining.start()
 

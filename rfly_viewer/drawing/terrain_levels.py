@@ -7,13 +7,15 @@ Theory of operation. The map is one patch; each patch has four children of half 
 many quads and pixels as every other. The patches that a browser shows cover the map once. A patch
 gives way to its children when its pixels look too large, and four children to their parent when
 they look too small. Those that replace others come unseen, until the browser has had time to read
-them: so there is always a ground. Walls below the rims close the cracks between levels, and a
-coarse ground below all of it shows through a hole that a slow browser may have.
+them: so there is always a ground. A patch behind the camera is not divided. Walls below the rims
+close the cracks between levels, and a coarse ground below all of it shows through a hole that a
+slow browser may have.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import threading
 from collections import OrderedDict
@@ -29,6 +31,7 @@ from rfly_common.errors import RflyError
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.point_cloud import Region
+from rfly_terrain.height_map.terrain import Terrain
 from rfly_terrain.imagery.imagery import over
 from rfly_viewer.drawing.screen import Screen
 from rfly_viewer.drawing.terrain_glb import terrain_glb
@@ -50,12 +53,18 @@ MERGE_PX = 0.6 * SPLIT_PX
 FINEST_LEVEL = 16
 MAX_PATCHES = 60
 """Most patches that a browser shows: 80 MB of pictures, 260,000 triangles."""
+SPARE_ROOM = 6
+"""Number of patches that could still be divided, below which those behind a camera are coarser."""
 HIDDEN_S = 0.7
 """Time in which a patch is there unseen, s."""
 PATCHES_KEPT = 200
 """Files of patches in memory: some 50 MB."""
 BELOW_SHARE = 1e-3
 """Depth of the coarse ground below the lowest heights, as a share of the map's side."""
+MEANS_SHARE = 0.1
+"""More of that depth where heights are means of many samples, as a share of their range."""
+AROUND_SHARE = 0.125
+"""Ground that is read on each side of a patch for its slopes there, as a share of its side."""
 BASE_PIXELS = 1024
 """Pixels of the longer side of the picture of the heights, where there is no other."""
 
@@ -101,6 +110,12 @@ class Patch(NamedTuple):
         return x, x + east, y, y + north
 
 
+ROOT = Patch(0, 0, 0)
+"""The whole map."""
+BELOW = Patch(-1, 0, 0)
+"""The coarse ground below all patches."""
+
+
 def side_px(region: Region, eye: Sequence[float], focal_px: float) -> float:
     """Return how long the longer side of a region is on the screen at its nearest point, pixels.
 
@@ -114,25 +129,36 @@ def side_px(region: Region, eye: Sequence[float], focal_px: float) -> float:
     return focal_px * max(x_max - x_min, y_max - y_min) / distance
 
 
+def is_behind_camera(region: Region, heights: tuple[float, float], screen: Screen) -> bool:
+    """Return whether all of a region, between two heights, m, is behind a camera."""
+    corners = np.array(list(itertools.product(region[:2], region[2:], heights)))
+    _, ahead = screen.pixels(corners)
+    return bool((ahead < 0.0).all())
+
+
 class PatchMaker:
     """Maker of the patches' files, in a thread of its own. `wanted` are made first to last."""
 
-    def __init__(self, terrain: HeightMap, imagery: GroundPicture, lit: bool) -> None:
+    def __init__(self, terrain: Terrain, imagery: GroundPicture | None, lit: bool) -> None:
         self.terrain = terrain
         self.imagery = imagery
         self.problem = ""
-        """Reason why a part of the picture could not be read; empty if all could."""
+        """Reason why a part of picture or ground could not be read; empty if all could."""
         self._lit = lit
         self._made: OrderedDict[Patch, bytes] = OrderedDict()
         self._wanted: list[Patch] = []
         self._changed = threading.Condition()
         self._thread: LoopThread | None = None
         self._closed = False
+        self._part: tuple[Region, HeightMap] | None = None
+        """The ground about a patch that was drawn last."""
+        self._base: tuple[HeightMap, NDArray[np.uint8]] | None = None
+        """The same ground with the colours of its heights."""
 
         # as fine as the picture or the samples
         x_min, x_max, y_min, y_max = terrain.bounds
         longest = max(x_max - x_min, y_max - y_min)
-        pixels = longest / imagery.pixel / PIXELS
+        pixels = 1.0 if imagery is None else longest / imagery.pixel / PIXELS
         samples = (max(terrain.rows, terrain.columns) - 1) / QUADS
         self.finest = min(max(0, math.ceil(math.log2(max(pixels, samples)))), FINEST_LEVEL)
 
@@ -177,6 +203,8 @@ class PatchMaker:
 
     def made(self, patch: Patch) -> bytes:
         """Return a patch as binary glTF."""
+        if patch == BELOW:
+            return terrain_glb(self.below(), self._lit, is_photo=True)
         region = patch.region(self.terrain.bounds)
         mesh = self.mesh(region, self._picture(region))
         return terrain_glb(mesh, self._lit, is_photo=True)
@@ -186,7 +214,7 @@ class PatchMaker:
 
         They are as deep as the rim is uneven: a neighbour's rim lies between its ends.
         """
-        mesh = region_mesh(self.terrain, region, QUADS, QUADS, picture)
+        mesh = region_mesh(self._ground(region), region, QUADS, QUADS, picture)
         rim = mesh.vertices[: (QUADS + 1) ** 2, 2].reshape(QUADS + 1, QUADS + 1)
         edges = np.concatenate([rim[0], rim[-1], rim[:, 0], rim[:, -1]])
         depth = float(np.ptp(edges)) + 0.01 * (region[1] - region[0])
@@ -195,10 +223,10 @@ class PatchMaker:
     def below(self) -> TerrainMesh:
         """Return a coarse ground that is nowhere above the patches."""
         bounds = self.terrain.bounds
-        mesh = region_mesh(self.terrain, bounds, QUADS, QUADS, self._picture(bounds))
+        terrain = self._ground(bounds)
+        mesh = region_mesh(terrain, bounds, QUADS, QUADS, self._picture(bounds))
 
         # the lowest heights of blocks as large as the quads, and of those around
-        terrain = self.terrain
         x_step = 1 if terrain.step_x > 0 else -1
         y_step = 1 if terrain.step_y > 0 else -1
         lowest = terrain.heights[::x_step, ::y_step]
@@ -208,26 +236,48 @@ class PatchMaker:
         lowest = np.asarray(cv2.erode(lowest, np.ones((3, 3), np.uint8)), np.float32)
         i, j = np.minimum(mesh.uv.T * QUADS, QUADS - 1).astype(int)
         mesh.vertices[:, 2] = lowest[i, j] - BELOW_SHARE * (bounds[1] - bounds[0])
+        if terrain is not self.terrain:  # means of heights: valleys are deeper
+            mesh.vertices[:, 2] -= MEANS_SHARE * (terrain.z_max - terrain.z_min)
         return mesh
 
     @functools.cached_property
-    def _base(self) -> NDArray[np.uint8]:
-        """Colours of the ground where the picture shows none."""
-        return terrain_picture(self.terrain, BASE_PIXELS)
+    def _limits(self) -> tuple[float, float]:
+        """The lowest and the highest height of the tints, m."""
+        ground = self._ground(self.terrain.bounds)
+        return ground.z_min, ground.z_max
+
+    def _ground(self, region: Region) -> HeightMap:
+        """Return the ground of a region and some way around it."""
+        if self._part is None or self._part[0] != region:
+            x_min, x_max, y_min, y_max = region
+            spare_x = AROUND_SHARE * (x_max - x_min)
+            spare_y = AROUND_SHARE * (y_max - y_min)
+            wide = (x_min - spare_x, x_max + spare_x, y_min - spare_y, y_max + spare_y)
+            self._part = region, self.terrain.detail(wide, PIXELS, self._note)
+        return self._part[1]
+
+    def _note(self, problem: str) -> None:
+        self.problem = problem
 
     def _picture(self, region: Region) -> NDArray[np.uint8]:
         """Return the picture of a region, RGB, north up."""
         try:
-            texture = self.imagery.texture(region, PIXELS, PIXELS)
-        except RflyError as error:
-            self.problem = str(error)
             texture = np.zeros((PIXELS, PIXELS, 4), np.uint8)
+            if self.imagery is not None:
+                texture = self.imagery.texture(region, PIXELS, PIXELS)
+        except RflyError as error:
+            self._note(str(error))
         if texture[..., 3].min() == 255:
             return texture[..., :3]
 
         # where the region is in the picture of the heights
-        x_min, x_max, y_min, y_max = self.terrain.bounds
-        height, width = self._base.shape[:2]
+        limits = self._limits
+        terrain = self._ground(region)
+        if self._base is None or self._base[0] is not terrain:
+            self._base = terrain, terrain_picture(terrain, BASE_PIXELS, limits)
+        base = self._base[1]
+        x_min, x_max, y_min, y_max = terrain.bounds
+        height, width = base.shape[:2]
         share = (np.arange(PIXELS, dtype=np.float32) + 0.5) / PIXELS
         x = region[0] + (region[1] - region[0]) * share
         y = region[3] - (region[3] - region[2]) * share
@@ -235,17 +285,14 @@ class PatchMaker:
             (x - x_min) / (x_max - x_min) * width - 0.5,
             (y_max - y) / (y_max - y_min) * height - 0.5,
         )
-        ground = cv2.remap(
-            self._base, column, row, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
-        )
+        ground = cv2.remap(base, column, row, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
         return over(texture, np.asarray(ground, np.uint8))
 
 
 @dataclass
 class _Patches:
-    """Patches of one browser."""
+    """Patches of one browser; none is shown before the whole map is."""
 
-    below: Any
     shown: dict[Patch, Any] = field(default_factory=dict)
     hidden: dict[Patch, tuple[Any, float]] = field(default_factory=dict)
     """Patches that are there unseen, and since when."""
@@ -254,10 +301,8 @@ class _Patches:
 class TerrainLevels:
     """Ground of all browsers, in patches."""
 
-    def __init__(self, terrain: HeightMap, imagery: GroundPicture, lit: bool) -> None:
+    def __init__(self, terrain: Terrain, imagery: GroundPicture | None, lit: bool) -> None:
         self.maker = PatchMaker(terrain, imagery, lit)
-        self._root = self.maker.made(Patch(0, 0, 0))
-        self._below = terrain_glb(self.maker.below(), lit, is_photo=True)
         self._browsers: dict[int, _Patches] = {}
         self._needed: list[Patch] = []
         """Patches that some browser lacks."""
@@ -269,46 +314,65 @@ class TerrainLevels:
         self.maker.close()
         for patches in self._browsers.values():
             hidden = [handle for handle, _ in patches.hidden.values()]
-            for handle in (patches.below, *patches.shown.values(), *hidden):
+            for handle in (*patches.shown.values(), *hidden):
                 handle.remove()
         self._browsers.clear()
 
-    def update(self, clients: dict[int, Any], now_s: float) -> None:
-        """Give each browser the patches that it needs by where its camera is."""
+    def update(self, clients: dict[int, Any], now_s: float, near: HeightMap) -> None:
+        """Give each browser the patches that it needs by where its camera is.
+
+        near: the ground about the cameras, in memory.
+        """
         self._needed = []
         changes = 0
         for number in set(self._browsers) - set(clients):
             del self._browsers[number]
         for number, client in clients.items():
-            if number not in self._browsers:
-                patches = _Patches(_add(client.scene, "/terrain/below", self._below))
-                root = Patch(0, 0, 0)
-                patches.shown[root] = _add(client.scene, _name(root), self._root)
-                self._browsers[number] = patches
-            changes += self._change(self._browsers[number], client, now_s)
+            patches = self._browsers.setdefault(number, _Patches())
+            if not patches.shown:
+                changes += 1
+                self._begin(patches, client)
+            if patches.shown:
+                changes += self._change(patches, client, now_s, near)
         self.maker.want(list(dict.fromkeys(sorted(self._needed))))
         self.is_settled = bool(clients) and not changes
 
-    def _change(self, patches: _Patches, client: Any, now_s: float) -> int:
+    def _begin(self, patches: _Patches, client: Any) -> None:
+        """Show the whole map as one patch, when it is made."""
+        files = {patch: self.maker.file(patch) for patch in (BELOW, ROOT)}
+        lacking = [patch for patch, data in files.items() if data is None]
+        self._needed += lacking
+        if not lacking:
+            for patch, data in files.items():
+                patches.shown[patch] = _add(client.scene, _name(patch), data)
+
+    def _change(self, patches: _Patches, client: Any, now_s: float, near: HeightMap) -> int:
         """Begin or finish the changes that a browser's camera asks for; return their number."""
         terrain = self.maker.terrain
+        bounds = terrain.bounds
         screen = Screen.of(client.camera)
         x, y, z = (float(number) for number in screen.position)
-        eye = (x, y, max(z - terrain.altitude(x, y), 0.0))
+        eye = (x, y, max(z - near.altitude(x, y), 0.0))
 
         def size(patch: Patch) -> float:
-            return side_px(patch.region(terrain.bounds), eye, screen.focal_px)
+            return side_px(patch.region(bounds), eye, screen.focal_px)
+
+        def is_behind(patch: Patch) -> bool:
+            return is_behind_camera(patch.region(bounds), (terrain.z_min, terrain.z_max), screen)
 
         changes: list[tuple[list[Patch], list[Patch]]] = []
-        for parent in sorted({patch.parent for patch in patches.shown if patch.level}):
-            children = parent.children
-            if size(parent) < MERGE_PX and all(child in patches.shown for child in children):
-                changes.append((children, [parent]))
         room = (MAX_PATCHES - len(patches.shown)) // 3
+        for parent in sorted({patch.parent for patch in patches.shown if patch.level > 0}):
+            children = parent.children
+            is_small = size(parent) < MERGE_PX or (room < SPARE_ROOM and is_behind(parent))
+            if is_small and all(child in patches.shown for child in children):
+                changes.append((children, [parent]))
         splits = [
             patch
             for patch in sorted(patches.shown)
-            if patch.level < self.maker.finest and size(patch) > SPLIT_PX
+            if 0 <= patch.level < self.maker.finest
+            and size(patch) > SPLIT_PX
+            and not is_behind(patch)
         ]
         changes += [([patch], patch.children) for patch in splits[: max(room, 0)]]
 
@@ -351,8 +415,10 @@ class TerrainLevels:
 
 
 def _name(patch: Patch) -> str:
+    if patch == BELOW:
+        return "/terrain/below"
     return f"/terrain/{patch.level}_{patch.i}_{patch.j}"
 
 
-def _add(scene: Any, name: str, glb: bytes, visible: bool = True) -> Any:
+def _add(scene: Any, name: str, glb: bytes | None, visible: bool = True) -> Any:
     return scene.add_glb(name, glb, visible=visible, cast_shadow=False, receive_shadow=True)

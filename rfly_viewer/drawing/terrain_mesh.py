@@ -216,13 +216,17 @@ def _faces(rows: int, columns: int) -> NDArray[np.uint32]:
     return np.concatenate(triangles).astype(np.uint32)
 
 
-def terrain_picture(terrain: HeightMap, max_pixels: int = MAX_PICTURE) -> NDArray[np.uint8]:
+def terrain_picture(
+    terrain: HeightMap, max_pixels: int = MAX_PICTURE, limits: tuple[float, float] | None = None
+) -> NDArray[np.uint8]:
     """Return a picture, (height, width, 3) RGB, north up, east right.
 
-    It is tinted by height, rocky where it is steep, and shaded.
+    It is tinted by height, rocky where it is steep, and shaded. limits: lowest and highest height
+    of the tints, m, by default those of the map.
     """
     x_min, x_max, y_min, y_max = terrain.bounds
-    if terrain.z_max <= terrain.z_min:
+    limits = limits or (terrain.z_min, terrain.z_max)
+    if limits[1] <= limits[0]:
         picture = _level_picture()
         side = min(max_pixels, len(picture))
         return np.asarray(cv2.resize(picture, (side, side), interpolation=cv2.INTER_AREA), np.uint8)
@@ -245,7 +249,6 @@ def terrain_picture(terrain: HeightMap, max_pixels: int = MAX_PICTURE) -> NDArra
     # drawn in strips, to save memory
     picture = np.empty((height, width, 3), np.uint8)
     scale = ((x_max - x_min) / width, (y_max - y_min) / height)
-    limits = (terrain.z_min, terrain.z_max)
     grain = np.tile(_grain(), (1, -(-width // _GRAIN)))[:, :width]
     for start in range(0, height, _ROWS_AT_ONCE):
         stop = min(height, start + _ROWS_AT_ONCE)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rfly_common.errors import CommandError
 from rfly_terrain.files.writer import write_map
-from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.terrain import Terrain
 from rfly_viewer.scene.scene_commands import ScanTerrain
 
 MAX_CELLS = 16_000_000
@@ -21,7 +21,7 @@ MAX_COORDINATE = 1e7
 """Largest coordinate, m."""
 
 
-def scan_terrain(command: ScanTerrain, terrain: HeightMap, name: str, folder: Path | None) -> Path:
+def scan_terrain(command: ScanTerrain, terrain: Terrain, name: str, folder: Path | None) -> Path:
     """Write NAME.png and NAME.txt, and return the path without its ending.
 
     An older scan is replaced. CommandError where no folder was given, the area is too large for its

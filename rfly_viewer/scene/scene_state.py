@@ -24,9 +24,11 @@ import numpy as np
 
 from rfly_collision.shapes.vehicle_descriptions import NONE, VehicleDescriptions
 from rfly_common.config.vehicle_models import STYLE, looks_of_class
-from rfly_common.errors import CommandError, TerrainError
+from rfly_common.errors import CommandError, ConfigError, TerrainError
 from rfly_common.files import StrPath
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.terrain import Terrain
+from rfly_terrain.tiles.open_terrain import open_terrain
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.packets import Packet
 from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE
@@ -40,11 +42,23 @@ MAX_LOG_LINES = 50
 MAX_EVENTS = 1000
 """Events that wait to be taken; a flood of commands loses the oldest."""
 FLAT_SIZE_M = 2000.0
+TILES_MB = 64.0
+"""Heights of a map in tiles that stay in memory, MB."""
+WINDOW_SAMPLES = 1024
+"""Samples a side of the part of a map in tiles that everything but the picture knows."""
 
 _WEATHER_CLASS = 804
 """Class of RflySim3D's actor of the weather, which is no vehicle."""
 ALL_VEHICLES = -1
 """copterID that means every vehicle in RflyChangeVehicleSize and RflyChange3DModel."""
+
+
+def near_ground(whole: Terrain, place: tuple[float, float]) -> HeightMap | str:
+    """Return the ground about a place, x east and y north, m, or why it cannot be read."""
+    try:
+        return whole.window(*place, WINDOW_SAMPLES)
+    except TerrainError as error:
+        return str(error)
 
 
 def flat_ground(name: str = "") -> HeightMap:
@@ -71,12 +85,15 @@ class SceneState:
     def __init__(
         self,
         search_path: Sequence[StrPath] = (),
-        load: Callable[[str], HeightMap] | None = None,
+        load: Callable[[str], Terrain] | None = None,
         descriptions: VehicleDescriptions = NONE,
     ) -> None:
         self.vehicles = VehicleTable(descriptions)
         self.labels = Labels()
         self.terrain = flat_ground()
+        """Ground about what is seen, in memory: all of it, or a window of a map in tiles."""
+        self.whole: Terrain = self.terrain
+        """All of the ground."""
         self.terrain_known = False
         """False if flat ground stands in for a map that was not found, or for none."""
         self.map_name = ""
@@ -87,7 +104,7 @@ class SceneState:
         """Key P: True if CopterSimCrash is sent."""
         self.position_scale = 1.0
         """RflySetPosScale: factor of all positions that arrive."""
-        self._load = load or (lambda name: HeightMap.load(name, search_path))
+        self._load = load or (lambda name: open_terrain(name, search_path, TILES_MB))
         self._events: deque[commands.ConsoleCommand] = deque(maxlen=MAX_EVENTS)
 
     def apply(self, update: StateBatch | Packet, now_s: float) -> None:
@@ -186,10 +203,11 @@ class SceneState:
         If it is not found, flat ground is shown, and the log says so.
         """
         try:
-            self.terrain = self._load(name)
+            self.whole = self._load(name)
+            self.terrain = self.whole.window(0.0, 0.0, WINDOW_SAMPLES)
             self.terrain_known = True
-        except (TerrainError, OSError) as error:
-            self.terrain = flat_ground(name)
+        except (ConfigError, TerrainError, OSError) as error:
+            self.whole = self.terrain = flat_ground(name)
             self.terrain_known = False
             self.add_log_line(f"flat ground is shown: {error}")
 

@@ -24,6 +24,7 @@ from rfly_common.config.vehicle_models import model_text
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.terrain import RETRY_SHARE, Terrain, is_central
 from rfly_terrain.imagery.imagery import Imagery
 from rfly_terrain.map_files.search import known_maps
 from rfly_terrain.world.weather import Weather
@@ -31,7 +32,7 @@ from rfly_terrain.world.world import World
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
 from rfly_viewer.drawing.label_layer import LabelLayers
 from rfly_viewer.drawing.screen import Screen, drawn_enlarged
-from rfly_viewer.drawing.sight import Sight, SightFinder
+from rfly_viewer.drawing.sight import PlaceFinder, Sight, sight_from
 from rfly_viewer.drawing.sky import Sky
 from rfly_viewer.drawing.terrain_layer import TerrainLayer
 from rfly_viewer.drawing.trail_layer import MAX_THICKNESS_PX, TrailLayer
@@ -41,7 +42,7 @@ from rfly_viewer.scene import scene_commands as commands
 from rfly_viewer.scene.console import KEYS
 from rfly_viewer.scene.picking import Click, pick
 from rfly_viewer.scene.scan import scan_terrain
-from rfly_viewer.scene.scene_state import SceneState
+from rfly_viewer.scene.scene_state import SceneState, near_ground
 from rfly_viewer.scene.state_batches import StateBatch, counted, read_batches
 from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.window.cameras import Cameras
@@ -151,7 +152,11 @@ class Viewer:
         self.server, self.connections = open_server(settings.host, settings.http_port)
 
         self._imagery: Imagery | None = None
-        self._finder = SightFinder()
+        self._finder = PlaceFinder(sight_from, "rfly view: sight")
+        self._near: PlaceFinder[Terrain, HeightMap | str]
+        self._near = PlaceFinder(near_ground, "rfly view: near ground")
+        self._near_place: tuple[float, float] | None = None
+        """Place about which the ground was read last, x east and y north, m."""
         self._sight: Sight | None = None
         self._sight_place = settings.sight_from
         self._sight_asked: tuple[HeightMap, tuple[float, float]] | None = None
@@ -253,6 +258,7 @@ class Viewer:
         self.panel.run_actions()
         self._do_events(now_s)
 
+        self._move_window()
         self._poses = poses = state.vehicles.world(state.terrain)
         self._take_clicks()
 
@@ -267,7 +273,7 @@ class Viewer:
         screens = [Screen.of(client.camera) for client in self.server.get_clients().values()]
         enlarge = drawn_enlarged(drawn, screens, self.panel.enlarge)
         self._show_sight()
-        self._terrain.update(now_s)
+        self._terrain.update(now_s, state.terrain)
         problem = self._terrain.take_problem()
         if problem:
             state.add_log_line(problem)
@@ -356,7 +362,7 @@ class Viewer:
                     self.feedback.answer(event, self._poses, self.cameras.current(), now_s)
                 case commands.ScanTerrain():
                     path = scan_terrain(
-                        event, self.state.terrain, self.state.map_name, self._settings.scan_folder
+                        event, self.state.whole, self.state.map_name, self._settings.scan_folder
                     )
                     self.state.add_log_line(f"wrote {path}.png and .txt")
         except (CommandError, RflyError, OSError, ValueError, ArithmeticError) as error:
@@ -409,11 +415,13 @@ class Viewer:
         self._imagery = None
         if self._settings.imagery is not None and self.state.terrain_known:
             try:
-                self._imagery = Imagery.open(self._settings.imagery, self.state.terrain)
+                self._imagery = Imagery.open(self._settings.imagery, self.state.whole)
             except RflyError as error:
                 self.state.add_log_line(f"the ground is shown without a picture: {error}")
         self._sight = None
-        self._terrain.show(self.state.terrain, self._imagery)
+        self._near.ask(self.state.whole, None)
+        self._near_place = None
+        self._terrain.show(self.state.whole, self._imagery)
         self._world.show(self.state.terrain)
         self._trails.clear()
         self.cameras.show_map(self.state.terrain)
@@ -422,6 +430,37 @@ class Viewer:
             self._notify(
                 f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0
             )
+
+    def _move_window(self) -> None:
+        """Of a map in tiles, read the ground about the vehicle or camera that nears its edge.
+
+        That is the followed vehicle, else the first one, else the first browser's camera.
+        """
+        state = self.state
+        changed, near = self._near.take()
+        if changed and isinstance(near, str):
+            state.add_log_line(near)
+        elif changed and isinstance(near, HeightMap):
+            state.terrain = near
+            self._world.show(near)
+
+        followed = self.panel.followed
+        row = None if followed is None else self._poses.row(followed)
+        cameras = [client.camera for client in self.server.get_clients().values()]
+        if len(self._poses):
+            north, east = self._poses.position_ned[row or 0, :2].tolist()
+            place = (east, north)
+        elif cameras:
+            place = (float(cameras[0].position[0]), float(cameras[0].position[1]))
+        else:
+            return
+        if is_central(state.terrain, state.whole, *place):
+            return
+        x_min, x_max, _, _ = state.terrain.bounds
+        last = self._near_place
+        if last is None or math.dist(last, place) > RETRY_SHARE * (x_max - x_min):
+            self._near_place = place
+            self._near.ask(state.whole, place)
 
     def _show_sight(self) -> None:
         """Tint the ground by what a place has in sight, when that is found."""
@@ -435,7 +474,7 @@ class Viewer:
         if changed:
             self._sight = sight
             shown = self._imagery if sight is None else sight.over(self._imagery)
-            self._terrain.show(terrain, shown)
+            self._terrain.show(self.state.whole, shown)
 
     def _notify(self, title: str, body: str, seconds: float) -> None:
         self._notices_left -= 1
@@ -538,7 +577,7 @@ class Viewer:
             self._rates_from = (now_s, understood, self._frames)
         packets_per_s, frames_per_s = self._rates
 
-        x_min, x_max, y_min, y_max = self.state.terrain.bounds
+        x_min, x_max, y_min, y_max = self.state.whole.bounds
         name = self.state.map_name or "flat ground"
         if self.state.map_name and not self.state.terrain_known:
             name = f"{name}: not found, flat ground"

@@ -313,3 +313,64 @@ def test_rays_beside_and_before_a_damaged_tile(gap, whole):
     assert gap.cast(west, (1.0, 0.0, -1.0)) == pytest.approx(whole.cast(west, (1.0, 0.0, -1.0)))
     with pytest.raises(TerrainFormatError, match="the damaged tile"):
         gap.cast((-300.0, -100.0, 100.0), (1.0, 0.0, 0.0))
+
+
+@pytest.fixture(scope="module")
+def plane_folder(tmp_path_factory):
+    """Tiles of a plane, 3 x 3 files, the last ones of 44 x 44 samples: 0.01 east, -0.02 north."""
+    from rfly_terrain.tiles.make_tiles import TileOptions, make_tiles
+
+    folder = tmp_path_factory.mktemp("plane")
+    x, y = np.mgrid[0:300, 0:300] * 10.0
+    plane = HeightMap(
+        0.01 * x - 0.02 * y,
+        origin_x=-1500.0,
+        origin_y=-1500.0,
+        step_x=10.0,
+        step_y=10.0,
+        geo_origin=(46.5, 9.0, 0.0),
+    )
+    write_geotiff(plane, folder / "plane.tif")
+    make_tiles([folder / "plane.tif"], folder / "Plane", TileOptions(side=128), jobs=1)
+    return folder / "Plane"
+
+
+@pytest.mark.parametrize("samples", [400, 100, 40, 10, 2])
+def test_detail_has_means_where_they_lie(plane_folder, samples):
+    """Means of a plane's samples lie on the plane, if they are put in the right places."""
+    tiled = TiledHeightMap.open(plane_folder)
+    corner = tiled.altitude(tiled.bounds[0], tiled.bounds[2])
+    for region in (tiled.bounds, (-500.0, 900.0, -1400.0, -200.0)):
+        part = tiled.detail(region, samples, pytest.fail)
+        x, y = (np.random.default_rng(2).uniform(*part.bounds[k : k + 2], 200) for k in (0, 2))
+        expected = corner + 0.01 * (x - tiled.bounds[0]) - 0.02 * (y - tiled.bounds[2])
+        np.testing.assert_allclose(part.altitude(x, y), expected, atol=1e-3)
+        longest = max(region[1] - region[0], region[3] - region[2])
+        stride = part.step_x / 10.0
+        assert stride >= 1
+        assert max(part.rows, part.columns) <= 2.3 * max(samples, 2) + 2
+        assert part.bounds[0] <= region[0] + 10.0 * stride
+        assert part.bounds[1] >= region[1] - 10.0 * stride
+        assert longest > 0
+
+
+def test_detail_of_all_samples_is_the_map(tiled, whole):
+    x_min, x_max, y_min, y_max = whole.bounds
+    part = tiled.detail((x_min + 100.0, x_max, y_min, y_max - 200.0), 1000, pytest.fail)
+    x, y = random_points(part, 500)
+    np.testing.assert_allclose(part.altitude(x, y), whole.altitude(x, y), atol=1e-4)
+
+
+def test_detail_says_which_tile_fails(plane_folder, tmp_path):
+    """The others are there, and the ground at fault is the lowest of the map."""
+    import shutil
+
+    shutil.copytree(plane_folder, tmp_path / "Plane")
+    (tmp_path / "Plane" / "tiles" / "east00001_north00001.tif").write_bytes(b"II*\0 no more")
+    tiled = TiledHeightMap.open(tmp_path / "Plane")
+    told = []
+    part = tiled.detail(tiled.bounds, 75, told.append)
+    assert len(told) == 1
+    assert "east00001_north00001.tif" in told[0]
+    assert part.altitude(200.0, 300.0) == pytest.approx(tiled.z_min, abs=1e-3)
+    assert part.altitude(-1000.0, 0.0) == pytest.approx(tiled.altitude(-1000.0, 0.0), abs=1e-3)

@@ -106,17 +106,17 @@ def test_each_browser_sees_a_coarse_ground_first_and_always_one():
     )
     layer.show(ground)
     clients[1] = types.SimpleNamespace(scene=Scene(), atomic=contextlib.nullcontext)
-    layer.update(0.0)
+    layer.update(0.0, ground)
     first = clients[1].scene
     assert first.seen() == ["/terrain/coarse"]
-    wait_until(lambda: layer.update(1.0) or len(first.nodes) == 2, "the fine ground")
+    wait_until(lambda: layer.update(1.0, ground) or len(first.nodes) == 2, "the fine ground")
     assert len(first.nodes["/terrain/fine"].data) > 3 * len(first.nodes["/terrain/coarse"].data)
     assert first.seen() == ["/terrain/coarse"]
     clients[2] = types.SimpleNamespace(scene=Scene(), atomic=contextlib.nullcontext)
-    layer.update(1.0 + FINE_HIDDEN_S)
+    layer.update(1.0 + FINE_HIDDEN_S, ground)
     assert first.seen() == ["/terrain/fine"]
     assert clients[2].scene.seen() == ["/terrain/coarse"]
     layer.show(flat_ground())
     assert first.nodes == {}
-    layer.update(9.0)
+    layer.update(9.0, ground)
     assert first.seen() == ["/terrain/coarse"]

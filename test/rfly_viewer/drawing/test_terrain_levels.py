@@ -15,19 +15,21 @@ import pytest
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.imagery.imagery import Imagery
 from rfly_viewer.drawing import terrain_levels
+from rfly_viewer.drawing.screen import Screen
 from rfly_viewer.drawing.terrain_levels import (
     HIDDEN_S,
     MAX_PATCHES,
+    ROOT,
     Patch,
     PatchMaker,
     TerrainLevels,
     side_px,
 )
+from rfly_viewer.scene.scene_state import flat_ground
 
 pytestmark = pytest.mark.needs("viser", "rasterio")
 
 SIDE = 12_800.0
-ROOT = Patch(0, 0, 0)
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +126,7 @@ def check_cover(patches):
 def test_a_moving_camera_always_sees_the_whole_map_once(levels, rough):
     """At each step of a flight down, across and up again; near patches are fine in the end."""
     browser = Browser((0.0, 0.0, 20_000.0))
+    levels.update({1: browser}, 0.0, rough)  # begins to make the whole map
     way = [(0.0, 0.0, 20_000.0), (900.0, 300.0, 1500.0), (-5000.0, 4000.0, 800.0), (0, 0, 60_000.0)]
     now = 0.0
     for goal in way:
@@ -131,12 +134,12 @@ def test_a_moving_camera_always_sees_the_whole_map_once(levels, rough):
         for share in np.linspace(0.0, 1.0, 20):
             browser.camera.position = start + share * (np.array(goal) - start)
             now += 0.1
-            levels.update({1: browser}, now)
+            levels.update({1: browser}, now, flat_ground())
             check_cover(browser.shown())
             assert len(browser.shown()) <= MAX_PATCHES
         for _ in range(20):
             now += HIDDEN_S / 2
-            levels.update({1: browser}, now)
+            levels.update({1: browser}, now, flat_ground())
             check_cover(browser.shown())
         assert levels.is_settled
         assert sum(not node.visible for node in browser.scene.nodes.values()) == 0
@@ -147,23 +150,40 @@ def test_near_ground_is_as_fine_as_the_picture_and_far_ground_is_not(levels):
     """4 x 4 patches of 512 pixels have all of the picture, but the samples need 8 x 8."""
     assert levels.maker.finest == 3
     browser = Browser((-6000.0, -6000.0, 1000.0))
-    for step in range(20):
-        levels.update({1: browser}, step * HIDDEN_S)
+    for step in range(30):
+        levels.update({1: browser}, step * HIDDEN_S, flat_ground())
     level = {patch.region((0.0, 1.0, 0.0, 1.0))[::2]: patch.level for patch in browser.shown()}
     assert level[0.0, 0.0] == 3
     assert max(place for place in level if level[place] < 3) > (0.4, 0.4)
 
 
+def test_patches_behind_the_camera_stay_coarse(levels):
+    """A camera that looks east from the middle, at the height of a tree."""
+    browser = Browser((200.0, 0.0, 10.0))
+    east = np.array([0.5, 0.5, 0.5, 0.5])  # x right is south, y down, z ahead is east
+    browser.camera.wxyz = east * (1.0, -1.0, 1.0, -1.0)
+    screen = Screen.of(browser.camera)
+    assert screen.pixels(np.array([[300.0, 0.0, 10.0]]))[1][0] == pytest.approx(100.0)
+    for step in range(30):
+        levels.update({1: browser}, step * HIDDEN_S, flat_ground())
+    half = 2 ** np.arange(17) // 2
+    ahead = max(patch.level for patch in browser.shown() if patch.i >= half[patch.level])
+    behind = [patch for patch in browser.shown() if patch.level and patch.i < half[patch.level]]
+    assert ahead == levels.maker.finest
+    assert {patch.level for patch in behind} == {1}
+    check_cover(browser.shown())
+
+
 def test_new_patches_wait_unseen_for_the_browser(levels):
     """The coarse ground goes when the four that replace it were there for HIDDEN_S, not before."""
     browser = Browser((0.0, 0.0, 3000.0))
-    levels.update({1: browser}, 0.0)
-    levels.update({1: browser}, 1.0)
+    for now in (-1.0, 0.0, 1.0):
+        levels.update({1: browser}, now, flat_ground())
     assert browser.shown() == [ROOT]
     assert len(browser.scene.nodes) == 6
-    levels.update({1: browser}, 1.0 + 0.99 * HIDDEN_S)
+    levels.update({1: browser}, 1.0 + 0.99 * HIDDEN_S, flat_ground())
     assert browser.shown() == [ROOT]
-    levels.update({1: browser}, 1.0 + HIDDEN_S)
+    levels.update({1: browser}, 1.0 + HIDDEN_S, flat_ground())
     assert sorted(browser.shown()) == sorted(ROOT.children)
     levels.remove()
     assert browser.scene.nodes == {}

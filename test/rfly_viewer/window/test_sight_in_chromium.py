@@ -62,7 +62,7 @@ def test_the_far_side_of_a_wall_is_tinted_as_hidden(wall, place):
 
 def test_of_several_requests_the_newest_counts(wall, monkeypatch):
     """A request that comes while another is at work replaces it; None takes the tint away."""
-    finder = sight.SightFinder()
+    finder = sight.PlaceFinder(sight.sight_from, "sight")
     places = []
 
     def slow(terrain, place):
