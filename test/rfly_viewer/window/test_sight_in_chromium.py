@@ -60,9 +60,8 @@ def test_the_far_side_of_a_wall_is_tinted_as_hidden(wall, place):
     assert f"{found.seen.mean():.0%}" in found.legend()
 
 
-def test_of_several_requests_the_newest_counts(wall, monkeypatch):
+def test_of_several_requests_the_newest_counts(wall):
     """A request that comes while another is at work replaces it; None takes the tint away."""
-    finder = sight.PlaceFinder(sight.sight_from, "sight")
     places = []
 
     def slow(terrain, place):
@@ -71,7 +70,7 @@ def test_of_several_requests_the_newest_counts(wall, monkeypatch):
             finder.ask(wall, (5.0, 5.0))
         return place
 
-    monkeypatch.setattr("rfly_viewer.drawing.sight.sight_from", slow)
+    finder = sight.PlaceFinder(slow, "sight")
     finder.ask(wall, (1.0, 1.0))
     thread = finder._thread
     while thread is not None and thread.is_alive():
