@@ -12,8 +12,11 @@ import numpy as np
 
 
 @cache
-def warm_up() -> None:
-    """Run every kernel once with the types of argument that a fleet passes."""
+def warm_up(avoidance: bool = False) -> None:
+    """Run every kernel once with the types of argument that a fleet passes.
+
+    Those of `avoidance` are left out unless it is asked for.
+    """
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_trajectory.fleet.fleet import Fleet, Vehicle
     from rfly_trajectory.kernels.tables import POLYNOMIAL
@@ -41,3 +44,9 @@ def warm_up() -> None:
         fleet.sample(0.0)
         fleet.sample_times([0.0])
         fleet.track(0)
+
+    if avoidance:
+        from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance
+
+        # objects and a map have the types that none has, too
+        FleetAvoidance(Fleet([vehicle, climbing], flat), 0.0).advance(0.05)

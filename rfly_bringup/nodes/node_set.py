@@ -112,6 +112,11 @@ ARGUMENTS = (
         "ROS time at which the fleet starts, s (default: with a running fleet, else at once)",
     ),
     Argument("time_scale", "fleet seconds per second (default 1; 0 stands still)"),
+    switch(
+        "avoidance",
+        "the fleet's vehicles leave their tracks, or wait, to keep clear of each other and of "
+        "objects",
+    ),
     Argument(
         "file_folders",
         "folders from which load_fleet and missions may read the files that their callers name, "
@@ -233,6 +238,7 @@ TRAJECTORY = NodeDescription(
         "shard",
         "start_time",
         "time_scale",
+        "avoidance",
         "frame_id",
         "map_search_path",
     ),

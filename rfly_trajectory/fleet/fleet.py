@@ -251,6 +251,21 @@ class VehicleMotion(NamedTuple):
     """Climb over distance in the direction of the path, (k,)."""
 
 
+class MovedVehicles(NamedTuple):
+    """Vehicles of a fleet that are elsewhere than on their paths, (k,) rows; ENU, SI."""
+
+    rows: Ints
+    """Numbers of the vehicles, (k,)."""
+    points: Floats
+    """Points, (k, 6), as `VehicleMotion.points`."""
+    progress: Floats
+    """Progress, (k, 4), as `VehicleMotion.progress`."""
+    z: Floats
+    """Heights of aircraft, (k,), m."""
+    climb: Floats
+    """Vertical speeds of aircraft, (k,), m/s."""
+
+
 class FleetMotion(NamedTuple):
     """Motion of n vehicles at m times; ENU, SI."""
 
@@ -374,8 +389,24 @@ class Fleet:
         before its delay. Raises ValueError for a time that is not finite.
         """
         finite_number("t", t, "s", error=ValueError)
-        progress = speed_profile.progress(self._departures, self._all, np.full(len(self), float(t)))
+        return self._states(np.full(len(self), float(t)), None, source, stamp_ns)
+
+    def sample_apart(
+        self, times: Floats, moved: MovedVehicles, *, source: str = "", stamp_ns: int = 0
+    ) -> VehicleStates:
+        """Return the states of vehicles with a fleet time (n,), s, each, as `sample`.
+
+        Some may be moved off their paths.
+        """
+        return self._states(times, moved, source, stamp_ns)
+
+    def _states(
+        self, times: Floats, moved: MovedVehicles | None, source: str, stamp_ns: int
+    ) -> VehicleStates:
+        progress = speed_profile.progress(self._departures, self._all, times)
         pose = self._poses(slice(None), progress, np.float32)
+        if moved is not None and len(moved.rows):
+            self._put_moved(pose, moved)
         return VehicleStates(
             id=self._id,
             vehicle_type=self._type,
@@ -461,6 +492,18 @@ class Fleet:
         height = self._height[vehicle]
         absolute = self._absolute[vehicle]
         return poses(kind, height, absolute, progress, points, ground, rate_type)
+
+    def _put_moved(self, pose: VehiclePoses, moved: MovedVehicles) -> None:
+        """Replace the poses of moved vehicles."""
+        rows, points, progress, z, climb = moved
+        ground, _ = self._terrain_surface(rows, points, progress[:, 1])
+        kind = self._kind[rows]
+        flies = kind != GROUND
+        height = np.where(flies, z, self._height[rows])
+        there = poses(kind, height, flies, progress, points, ground, np.float32)
+        there.velocity[flies, 2] = climb[flies]
+        for column, new in zip(pose, there, strict=True):
+            column[rows] = new
 
     def _points(self, vehicle: Ints | slice, progress: Floats) -> Floats:
         """Return the path points (k, 6) of the vehicles, as `path_points` does.

@@ -210,12 +210,34 @@ class FleetEntities:
         fleet = self._node.fleet
         assert fleet is not None
         now = self._run.fleet_time or 0.0
+        if self._node.kept_clear is not None:
+            return self._run.last_ns, self._kept_clear_motions(self._node.kept_clear, indices, now)
         few = fleet.of([fleet.vehicles[index] for index in indices])
         at = few.sample_times([now, now + DIFFERENCE_S])
         turning = quat_rotate(at.orientation, at.angular_velocity)
         rates = [(each[1] - each[0]) / DIFFERENCE_S for each in (at.velocity, turning)]
         parts = (at.position[0], at.orientation[0], at.velocity[0], turning[0], *rates)
         return self._run.last_ns, [EntityMotion(*of_one) for of_one in zip(*parts, strict=True)]
+
+    def _kept_clear_motions(
+        self, kept_clear: KeptClear, indices: Sequence[int], now: float
+    ) -> list[EntityMotion]:
+        """Return the motions of vehicles that may be off their tracks; they turn at a steady rate."""
+        fleet = self._node.fleet
+        assert fleet is not None
+        rows = list(indices)
+        at = kept_clear.states(fleet, now, "", self._run.last_ns).select(np.array(rows, np.int64))
+        orientation = at.orientation
+        turning = quat_rotate(orientation, at.angular_velocity.astype(float))
+        parts = (
+            at.position,
+            orientation,
+            at.velocity.astype(float),
+            turning,
+            kept_clear.acceleration[rows],
+            np.zeros((len(rows), 3)),
+        )
+        return [EntityMotion(*of_one) for of_one in zip(*parts, strict=True)]
 
     def put(self, index: int, pose: Pose | None, twist: Twist | None) -> None:
         """Take the vehicle off its path: it goes straight on along its nose, brakes and stands."""
@@ -236,6 +258,8 @@ class FleetEntities:
 
         changed = moved(vehicle, fleet, self._run.fleet_time or 0.0, position, yaw, speed)
         self._follow.release(vehicle.name)
+        if self._node.kept_clear is not None:
+            self._node.kept_clear.place(vehicle.name)
         self._node.change_vehicles(
             [*fleet.vehicles[:index], changed, *fleet.vehicles[index + 1 :]],
             plan.vehicles,

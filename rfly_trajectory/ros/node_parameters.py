@@ -52,6 +52,11 @@ class TrajectoryParameters:
         low=1,
         high=2**30,
     )
+    avoidance: bool = parameter(
+        False,
+        "vehicles leave their tracks, or wait, to keep clear of each other, of placed_objects and "
+        "of the ground, and come back; those of one node know each other only",
+    )
     shard: str = parameter(
         "0/1",
         "part of the fleet that this node drives, as i/n with i from 0 to n - 1: 1/4 is the "

@@ -32,6 +32,7 @@ from rfly_trajectory.fleet.fleet import Fleet, Vehicle, states_in_ned
 from rfly_trajectory.fleet.fleet_file import load_fleet, shard_range, shipped_fleets
 from rfly_trajectory.fleet.limit_check import LimitViolation, check_tracks
 from rfly_trajectory.fleet.run_clock import states_at_pace
+from rfly_trajectory.ros.avoidance_topics import KeptClear
 from rfly_trajectory.ros.entity_topics import FleetEntities
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
 from rfly_trajectory.ros.node_parameters import PER_VEHICLE_LIMIT, TrajectoryParameters
@@ -93,6 +94,7 @@ class TrajectoryNode(Node):
         self._removed = publisher(self, VehicleStateArray, "removed_vehicles", FLEET_OUT)
         self._topics = PerVehicleTopics(self, given.frame_id, given.marker_scale)
         self._follow = FollowPaths(self, self._given.frame_id, self._update_diagnostics)
+        self.kept_clear = KeptClear(self, self._update_diagnostics) if given.avoidance else None
         self._run = RunControl(self, self._restart, self._update_diagnostics)
         first_id = given.first_spawned_id
         self._entities = FleetEntities(self, self._run, self._follow, first_id, 1.0 / given.rate)
@@ -113,7 +115,7 @@ class TrajectoryNode(Node):
             f"fleet {given.fleet!r}: {self._count()} at {given.rate:g} Hz; waiting for terrain_map"
         )
         if self._fleet is not None:
-            warm_up()  # last: the node is seen by others meanwhile
+            warm_up(given.avoidance)  # last: the node is seen by others meanwhile
 
     def _use(self, whole: Fleet) -> None:
         """Drive this node's shard of a fleet."""
@@ -226,6 +228,8 @@ class TrajectoryNode(Node):
 
     def _restart(self) -> None:
         """Put vehicles that had left their paths back on them: fleet time is 0 again."""
+        if self.kept_clear is not None:
+            self.kept_clear.forget()
         had_left = bool(self._follow.following)
         self._follow.forget()
         self._fleet = self._plan
@@ -274,7 +278,11 @@ class TrajectoryNode(Node):
 
     def _sampled(self, fleet: Fleet, fleet_time: float) -> VehicleStates:
         """Return the states of the fleet as they are published."""
-        states = fleet.sample(fleet_time, source=self._source, stamp_ns=self._run.last_ns)
+        stamp_ns = self._run.last_ns
+        if self.kept_clear is not None and fleet is self._fleet:
+            states = self.kept_clear.states(fleet, fleet_time, self._source, stamp_ns)
+        else:
+            states = fleet.sample(fleet_time, source=self._source, stamp_ns=stamp_ns)
         states = states_at_pace(states, self._run.pace)
         return (
             states_in_ned(states, self._given.frame_id)
@@ -320,7 +328,7 @@ class TrajectoryNode(Node):
         first = self._fleet is None
         self._use(loaded.whole)
         if first:
-            warm_up()
+            warm_up(self._given.avoidance)
 
         terrain = self._ground.terrain
         if terrain is not None:
@@ -352,6 +360,10 @@ class TrajectoryNode(Node):
             "clock_jumps_back": run.jumps,
             "following_paths": ", ".join(self._follow.following),
         }
+        objects_problem = ""
+        if self.kept_clear is not None:
+            values |= self.kept_clear.values()
+            objects_problem = self.kept_clear.problem
 
         error = self._load_error
         refused = self._follow.refused
@@ -363,6 +375,7 @@ class TrajectoryNode(Node):
                 (error, ERROR, f"the last load failed, the fleet before it drives on: {error}"),
                 (terrain is None, STALE, NO_MAP_YET),
                 (self._clock_watch.problem, WARN, self._clock_watch.problem),
+                (objects_problem, WARN, objects_problem),
                 (refused, WARN, lambda: _refused_text(refused)),
                 (findings, WARN, lambda: _findings_text(findings)),
                 (True, OK, "publishing"),

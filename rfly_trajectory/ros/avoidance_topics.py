@@ -1,0 +1,94 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Vehicles of a fleet that keep clear of each other and of `placed_objects`. Part of
+trajectory_node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rclpy.node import Node
+from rfly_suite.msg import PlacedObjectArray
+
+from rfly_common.arrays import Floats
+from rfly_common.errors import PlacementError
+from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.qos import LATCHED
+from rfly_common.transform_buffer import FrameToWorld
+from rfly_common.vehicle_states import VehicleStates
+from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
+from rfly_trajectory.fleet.fleet import Fleet
+
+if TYPE_CHECKING:
+    from rfly_terrain.world.solids import Solids
+    from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance
+
+AXES = {"map": "enu", "": "enu", "map_ned": "ned"}
+
+
+class KeptClear:
+    """States of a fleet whose vehicles leave their tracks to keep clear.
+
+    `on_changed()` is called when the objects change.
+    """
+
+    def __init__(self, node: Node, on_changed: Callable[[], None]) -> None:
+        self._on_changed = on_changed
+        self._solids: Solids | None = None
+        self._avoidance: FleetAvoidance | None = None
+        self._placed: set[str] = set()
+        self.problem = ""
+        """Reason why the last `placed_objects` are not used."""
+        subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
+
+    def forget(self) -> None:
+        """Put all vehicles back on their tracks: the fleet restarts."""
+        self._avoidance = None
+
+    def states(self, fleet: Fleet, time: float, source: str, stamp_ns: int) -> VehicleStates:
+        """Return the states of a fleet at a fleet time, s."""
+        from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance
+
+        if self._avoidance is None:
+            self._avoidance = FleetAvoidance(fleet, time, self._solids)
+        elif fleet is not self._avoidance.fleet or self._solids is not self._avoidance.solids:
+            self._avoidance.use(fleet, self._solids, self._placed)
+        self._placed.clear()
+        return self._avoidance.sample(time, source=source, stamp_ns=stamp_ns)
+
+    def place(self, name: str) -> None:
+        """Take a vehicle from where it is to its new path's start at the next change."""
+        self._placed.add(name)
+
+    @property
+    def acceleration(self) -> Floats:
+        """Accelerations, (n, 3), m/s², of the last `states`."""
+        assert self._avoidance is not None
+        return self._avoidance.acceleration
+
+    def values(self) -> dict[str, Any]:
+        """Return what the diagnostics say."""
+        avoidance = self._avoidance
+        if avoidance is None:
+            return {}
+        return {
+            "off_track": ", ".join(avoidance.off_track[:20]),
+            "late_s": f"{avoidance.late:.1f}",
+            "braking": avoidance.fallen_back,
+        }
+
+    def _on_placed_objects(self, message: PlacedObjectArray) -> None:
+        self.problem = ""
+        axes = AXES.get(message.header.frame_id)
+        try:
+            if axes is None:
+                raise PlacementError(
+                    f"placed_objects: frame {message.header.frame_id!r}, expected map or map_ned"
+                )
+            self._solids = placed_objects_to_solids(message, FrameToWorld(axes))
+        except ValueError as error:
+            self.problem = f"placed_objects is ignored: {error}"
+        self._on_changed()
