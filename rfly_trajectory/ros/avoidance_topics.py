@@ -1,9 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Vehicles of a fleet that keep clear of each other and of `placed_objects`. Part of
-trajectory_node.
-"""
+"""Vehicles that keep clear of each other and of `placed_objects`. Part of trajectory_node."""
 
 from __future__ import annotations
 

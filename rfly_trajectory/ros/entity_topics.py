@@ -53,6 +53,7 @@ from rfly_trajectory.ros.follow_path_topics import FollowPaths
 from rfly_trajectory.ros.run_control_topics import RunControl
 
 if TYPE_CHECKING:
+    from rfly_trajectory.ros.avoidance_topics import KeptClear
     from rfly_trajectory.ros.trajectory_node import TrajectoryNode
 
 BATCH_S = 0.005
@@ -222,7 +223,7 @@ class FleetEntities:
     def _kept_clear_motions(
         self, kept_clear: KeptClear, indices: Sequence[int], now: float
     ) -> list[EntityMotion]:
-        """Return the motions of vehicles that may be off their tracks; they turn at a steady rate."""
+        """Return the motions of vehicles that may be off their tracks, as if turning steadily."""
         fleet = self._node.fleet
         assert fleet is not None
         rows = list(indices)

@@ -525,3 +525,32 @@ def test_what_a_fleet_in_the_place_of_another_leaves_is_removed(client):
     assert [list(message.id) for message in removed] == [[7, 5001]]
     path = client.fleet  # for the other tests
     assert client.peer.call(LoadFleet, "/trajectory_node/load_fleet", fleet=path).success
+
+
+def test_one_that_keeps_clear_is_told_and_moved_as_it_is(domain_id, tmp_path):
+    """It stands on the lead's way, which waits or goes round; then it is put aside."""
+    from node_harness import NodeProcess, Peer
+
+    path = tmp_path / "lead.yaml"
+    path.write_text(FLEET, encoding="utf-8")
+    peer = Peer(domain_id)
+    TerrainSource(peer).publish(ground())
+    with NodeProcess("trajectory_node", domain_id, {"fleet": f"'{path}'", "avoidance": "true"}):
+        client = Client(peer, None, str(path))
+        states = receive_states(peer)
+        peer.spin_until(lambda: states)
+        assert client.spawn("car", 50.0, 0.0, name="taxi").result.result == OK
+        peer.spin_until(lambda: np.hypot(*(positions(states[-1])[0, :2] - (100.0, 0.0))) < 3.0)
+        both = np.array([positions(m)[:, :2] for m in states if len(m.id) == 2])
+        assert np.hypot(*(both[:, 0] - both[:, 1]).T).min() > 4.0
+        np.testing.assert_allclose(both[:, 1], np.tile((50.0, 0.0), (len(both), 1)), atol=1e-6)
+
+        lead = client.state_of("lead").pose.position
+        np.testing.assert_allclose(xyz(lead), positions(states[-1])[0], atol=0.2)
+        aside = client.state_of("taxi")
+        aside.pose.position.x = 20.0
+        aside.pose.position.y = 30.0
+        aside.pose.position.z = 0.0
+        assert client("set_entity_state", entity="taxi", state=aside).result.result == OK
+        peer.spin_until(lambda: np.hypot(*(positions(states[-1])[1, :2] - (20.0, 30.0))) < 0.1)
+    peer.close()

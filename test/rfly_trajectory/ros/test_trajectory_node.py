@@ -467,3 +467,51 @@ def test_fleet_markers_of_vehicles_that_are_gone_are_deleted(peer, fleet_file, s
         lambda: set(scene()) == {(ns, 12) for ns in ("vehicles", "pins", "names", "paths")}
     )
     assert scene()["names", 12].text == "one"
+
+
+CROSSING = """
+version: 1
+defaults: {type: car_blue, speed: 8}
+vehicles:
+  - {name: east, id: 1, shape: {type: line, from: [-40, 0], to: [40, 0]}}
+  - {name: north, id: 2, shape: {type: line, from: [0, -40], to: [0, 40]}}
+"""
+
+
+@pytest.mark.parametrize("avoidance", [True, False])
+def test_vehicles_that_cross_keep_clear_if_they_are_to(peer, start, tmp_path, avoidance):
+    """Both plans are at the crossing after 5 s; a box stands on the way of the first one."""
+    from rfly_suite.msg import PlacedObjectArray
+
+    from rfly_common.ros.qos import LATCHED
+
+    path = tmp_path / "crossing.yaml"
+    path.write_text(CROSSING, encoding="utf-8")
+    TerrainSource(peer).publish(ground())
+    box = PlacedObjectArray(id=[7], position=[25.0, 0.0, 0.0], orientation=[0.0, 0.0, 0.0, 1.0])
+    box.header.frame_id = "map"
+    z = float(ground().altitude(25.0, 0.0))
+    box.box_origin = [25.0, 0.0, z + 1.0]
+    box.box_half_extent = [1.0, 1.0, 1.0]
+    objects = peer.node.create_publisher(PlacedObjectArray, "placed_objects", LATCHED)
+    objects.publish(box)
+    start(fleet=f"'{path}'", avoidance=str(avoidance).lower(), time_scale=4.0)
+    states = receive_states(peer)
+    statuses = receive_diagnostics(peer)
+    peer.spin_until(
+        lambda: (
+            states
+            and stamp(states[-1].header) > fleet_start(peer) + 6.0
+            and np.abs(positions(states[-1])[:, :2] - [(40, 0), (0, 40)]).max() < 3.0
+        ),
+        60.0,
+    )
+    there = np.array([positions(message)[:, :2] for message in states])
+    apart = np.hypot(*(there[:, 0] - there[:, 1]).T).min()
+    beside = np.hypot(*np.maximum(np.abs(there[:, 0] - (25.0, 0.0)) - 1.0, 0.0).T).min()
+    if avoidance:
+        assert apart > 2.0 * 2.0
+        assert beside > 2.0
+        peer.spin_until(lambda: told(statuses) and "late_s" in told(statuses)[2])
+    else:
+        assert beside == 0.0, "its plan leads through the box"
