@@ -18,7 +18,7 @@ CRUISE = {GROUND: 8.0, MULTIROTOR: 6.0, FIXED_WING: 18.0}
 HEIGHT = {GROUND: 0.0, MULTIROTOR: 8.0, FIXED_WING: 40.0}
 ARRIVED = {GROUND: 5.0, MULTIROTOR: 1.0, FIXED_WING: 40.0}
 """Distance from its goal at which a vehicle has arrived, m."""
-APART = {GROUND: 8.0, MULTIROTOR: 8.0, FIXED_WING: 120.0}
+APART = {GROUND: 8.0, MULTIROTOR: 8.0, FIXED_WING: 90.0}
 """Least distance of starts, and of goals, of one kind, m."""
 MIXED = (0.5, 0.35, 0.15)
 SUBSTEPS = 10
