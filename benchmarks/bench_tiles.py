@@ -8,6 +8,7 @@ The 100 km have the same file a hundred times, so that they are made at once.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,6 +38,7 @@ RAYS = 100_000
 RAY_M = 1_000.0
 TOLERANCE = 1e-6
 MEMORY_MB = 64.0
+PICTURE = Path(__file__).parents[1] / "build" / "tiles.png"
 
 
 def rows() -> Iterator[Row]:
@@ -52,7 +55,7 @@ def rows() -> Iterator[Row]:
         }
         yield from queries(TiledHeightMap.open(sizes["10 km"]), whole)
         yield from growth(sizes)
-        yield memory(sizes["102 km"])
+        yield from use(sizes)
 
 
 def queries(tiled: TiledHeightMap, whole: HeightMap) -> Iterator[Row]:
@@ -98,7 +101,9 @@ def growth(sizes: dict[str, Path]) -> Iterator[Row]:
 
 
 USED = """
+import json
 import sys
+import time
 from pathlib import Path
 import numpy as np
 from rfly_terrain import TiledHeightMap
@@ -108,35 +113,109 @@ def status():
     return 1024 * int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
 
 warm_up()
+TiledHeightMap.open(sys.argv[1]).altitude(600.0, 600.0)  # libraries
+start = time.process_time()
 terrain = TiledHeightMap.open(sys.argv[1], memory_mb=float(sys.argv[2]))
-rng = np.random.default_rng(1)
 terrain.altitude(600.0, 600.0)
+load_s = time.process_time() - start
+
+rng = np.random.default_rng(1)
+about = rng.uniform(200.0, 1200.0, (2, 100_000))
+terrain.altitude(*about)
+start = time.process_time()
+for _ in range(10):
+    terrain.altitude(*about)
+query_s = (time.process_time() - start) / 10
+
 before = status()
 for _ in range(1000):
     x, y = rng.uniform(0.0, terrain.bounds[1], 2).tolist()
     altitude = terrain.altitude(x, y)
-print(status() - before, x, y, altitude)
+print(json.dumps([load_s, query_s, status() - before, x, y, altitude]))
 """
 
 
-def memory(path: Path) -> Row:
-    """Return what a process grows by while it asks at a thousand places of 102 km."""
+class Use(NamedTuple):
+    """What a fresh process uses of a terrain."""
+
+    load_s: float
+    """Processor time until the first altitude."""
+    query_s: float
+    """Processor time of 100,000 points about one place."""
+    grown: float
+    """Memory that 1,000 random places take, B."""
+    x: float
+    y: float
+    altitude: float
+    """Last place and its altitude, m."""
+
+
+def use_of(path: Path) -> Use:
+    """Return what a fresh process uses of a terrain."""
     command = [sys.executable, "-c", USED, str(path), str(MEMORY_MB)]
     root = Path(__file__).parent.parent
     run = subprocess.run(command, check=True, capture_output=True, text=True, cwd=root)
-    grown, x, y, altitude = map(float, run.stdout.split())
-    expected = TiledHeightMap.open(path).altitude(x, y)
-    return Row(
+    return Use(*json.loads(run.stdout))
+
+
+def use(sizes: dict[str, Path]) -> Iterator[Row]:
+    """Yield memory and time of queries by the terrain's size, and draw them with the load time."""
+    uses = {size: use_of(path) for size, path in sizes.items()}
+    draw(uses, PICTURE)
+    large = uses["102 km"]
+    expected = TiledHeightMap.open(sizes["102 km"]).altitude(large.x, large.y)
+    agree = agreement(large.altitude, expected, 0.0)
+    yield Row(
         "memory for 1,000 places of 102 km",
-        grown,
+        large.grown,
         MEMORY_MB * 1e6,
         "the limit of memory",
         1.5,
         None,
-        agreement(altitude, expected, 0.0),
+        agree,
         kind="at most",
         unit="B",
     )
+    yield Row(
+        "100,000 points about a place of 102 km",
+        large.query_s,
+        uses["1.3 km"].query_s,
+        "1.3 km in tiles",
+        1.5,
+        None,
+        agree,
+        f"growth from 1 to 100 km: {PICTURE.relative_to(PICTURE.parents[1])}",
+        kind="at most",
+    )
+
+
+def draw(uses: dict[str, Use], path: Path) -> None:
+    """Draw load time, time of queries and memory by the side of the terrain."""
+    from matplotlib.figure import Figure
+
+    sides = [float(size.removesuffix(" km")) for size in uses]
+    figure = Figure(figsize=(9.0, 3.2), layout="constrained")
+    for axes, title, values in zip(
+        figure.subplots(1, 3),
+        ("open and first altitude, ms", "100,000 points, ms", "memory of 1,000 places, MB"),
+        (
+            [1e3 * use.load_s for use in uses.values()],
+            [1e3 * use.query_s for use in uses.values()],
+            [1e-6 * use.grown for use in uses.values()],
+        ),
+        strict=True,
+    ):
+        axes.semilogx(sides, values, "o-")
+        axes.set_xticks(sides, [f"{side:g}" for side in sides])
+        axes.minorticks_off()
+        axes.set_ylim(0.0)
+        axes.set_title(title, fontsize="medium")
+        axes.set_xlabel("side of the terrain, km")
+        axes.grid(alpha=0.3)
+    axes.axhline(MEMORY_MB, linestyle="--", label="limit")
+    axes.legend()
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, dpi=100)
 
 
 def hills(side: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
