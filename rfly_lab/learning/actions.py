@@ -24,9 +24,9 @@ class Air(enum.IntEnum):
     OFF = 0
     """Not at all: they stand still."""
     WRENCH = 1
-    """By thrust and moments."""
+    """Thrust and moments."""
     ROTORS = 2
-    """Each by its speed."""
+    """Speed of each rotor."""
 
 
 class Kind(NamedTuple):

@@ -30,19 +30,19 @@ CLEAR = 0.5
 SIDES = 16
 """Corners of a wheel or a rotor's disc."""
 BODY = (0.75, 0.2, 0.15)
-"""Red, green, blue of the body."""
+"""Colour of the body: red, green, blue, 0 … 1."""
 WHEEL = (0.1, 0.1, 0.1)
-"""Those of the wheels."""
+"""Colour of the wheels."""
 ROTOR = (0.3, 0.35, 0.4)
-"""Those of the rotors' discs."""
+"""Colour of the rotors' discs."""
 NEXT = (1.0, 0.85, 0.1)
-"""Those of the next target."""
+"""Colour of the next target."""
 LATER = (0.2, 0.45, 0.9)
-"""Those of the targets after it."""
+"""Colour of the targets after it."""
 
 
 HOUSE = (0.8, 0.7, 0.6)
-"""Those of houses."""
+"""Colour of houses."""
 
 
 class ChaseCamera:
@@ -82,11 +82,14 @@ class ChaseCamera:
         """Return the vehicle's parts and its targets."""
         shapes = [shape for shape, _ in self._parts]
         colors = [color for _, color in self._parts]
+
         parts = len(shapes)
         count = parts + len(targets)
         position = np.concatenate([np.tile(state.position, (parts, 1)), targets])
         upright = np.tile((0.0, 0.0, 0.0, 1.0), (len(targets), 1))
         orientation = np.concatenate([np.tile(state.orientation, (parts, 1)), upright])
+
+        # targets
         colors += [NEXT, *[LATER] * (len(targets) - 1)]
         ball = Sphere(0.3 * self._reach)
         own = SceneBodies(

@@ -27,7 +27,7 @@ from rfly_lab.learning.land_air_batch import PERIOD, LandAirBatch
 RENDER_MODES = ("rgb_array",)
 """Ways to render."""
 METADATA = {"render_modes": list(RENDER_MODES), "render_fps": round(1.0 / PERIOD)}
-"""What Gymnasium wants to know of an environment before it is made."""
+"""Metadata of an environment, which Gymnasium reads before it is made."""
 
 Info = dict[str, Any]
 """Facts beside an observation, by name."""
@@ -46,7 +46,7 @@ def _spaces(batch: LandAirBatch) -> tuple[Numbers, Numbers]:
 
 
 def _metadata(batch: LandAirBatch) -> Info:
-    """Return what Gymnasium wants to know of an environment."""
+    """Return the metadata of an environment."""
     return {**METADATA, "render_fps": round(1.0 / batch.period)}
 
 
@@ -117,6 +117,8 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
         self, actions: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], Floats, Bools, Bools, Info]:
         """Hold the actions (n, numbers) for a period."""
+        if not self._is_seeded:
+            raise gymnasium.error.ResetNeeded("no episode has begun: reset the environments first")
         before = self._is_over
         if before.any() and self.autoreset_mode is not AutoresetMode.NEXT_STEP:
             first = int(np.flatnonzero(before)[0])
@@ -180,10 +182,16 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
             seeds = list(seed)
         if len(seeds) != self.num_envs:
             raise ConfigError(f"seed: {len(seeds)} seeds, expected {self.num_envs}")
-        if not self._is_seeded:  # random ones for those without
+        for own in seeds:
+            if own is not None and own < 0:
+                raise ConfigError(f"seed: {own}, expected 0 or more")
+
+        # random ones at first
+        if not self._is_seeded:
             drawn = self.np_random.integers(2**63, size=self.num_envs).tolist()
             self.batch.seed(np.arange(self.num_envs), np.array(drawn, np.uint64))
             self._is_seeded = True
+
         new = [i for i in np.flatnonzero(mask).tolist() if seeds[i] is not None]
         values = np.array([int(seeds[i] or 0) % 2**64 for i in new], np.uint64)
         self.batch.seed(np.array(new, np.int64), values)

@@ -373,7 +373,7 @@ def observe(
     episodes: Episodes,
     seen: Any,
 ) -> None:
-    """Write what each vehicle sees to (n, numbers), which `observation_names` names."""
+    """Write the observation of each vehicle to (n, numbers), named by `observation_names`."""
     for v in range(states.shape[0]):
         x = states[v]
         w = x[QUATERNION]

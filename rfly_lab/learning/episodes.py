@@ -69,7 +69,7 @@ class Episodes(NamedTuple):
 
 
 class Starts(NamedTuple):
-    """Where episodes may begin."""
+    """Places and states in which episodes may begin."""
 
     flying: Floats
     """State of a vehicle that hovers at the origin and heads east, (states,)."""
@@ -90,7 +90,7 @@ class Starts(NamedTuple):
 
 
 class Disturbances(NamedTuple):
-    """What differs from episode to episode."""
+    """Limits of the wind, failures and vehicles that episodes draw."""
 
     wind: float
     """Greatest mean wind, m/s, across the ground."""

@@ -19,6 +19,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import CommandError, ConfigError
+from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.actions import action_names, commands_of
 from rfly_lab.learning.episodes import (
@@ -109,6 +110,7 @@ def variants(p: VehicleParameters, spread: float) -> list[VehicleParameters]:
     """
     if spread == 0.0:
         return []
+
     factors = np.random.default_rng(3).uniform(1.0 - spread, 1.0 + spread, (VARIANTS, 6))
     return [
         p.replace(
@@ -128,8 +130,8 @@ class LandAirBatch:
     """n vehicles of one kind, each with its own task, wind and failures.
 
     An environment's numbers depend on its seed, on the number of its episode and on its actions
-    alone, not on the others. `vehicle`: parameters, or the name of a set. `terrain`: a map, the
-    name or path of one of RflySim's, or None for `hills`. `actions`: a name of `ACTIONS`. An action
+    alone, not on the others. `vehicle`: parameters, or the name or path of a set. `terrain`: a map,
+    the name or path of one, or None for `hills`. `actions`: a name of `ACTIONS`. An action
     is held for `period`, s. The mean wind of an episode is uniform up to `wind`, m/s, in any
     direction; `gusts` is the standard deviation of its gusts, m/s. In a share `rotor_failures` of
     the episodes a rotor stops. With a `spread` each episode has one of VARIANTS vehicles that
@@ -142,8 +144,8 @@ class LandAirBatch:
         environments: int,
         task: str,
         *,
-        vehicle: str | VehicleParameters = "scale",
-        terrain: str | HeightMap | None = None,
+        vehicle: StrPath | VehicleParameters = "scale",
+        terrain: StrPath | HeightMap | None = None,
         actions: str | None = None,
         period: float = PERIOD,
         wind: float = 0.0,
@@ -246,6 +248,7 @@ class LandAirBatch:
             self.vehicles.gust_keys,
             self.vehicles.kind,
         )
+
         self.vehicles.put(which, states, memories)
         self.endings[which] = Ending.RUNNING
 
@@ -321,6 +324,7 @@ def observation_names(task: Task, p: VehicleParameters) -> list[str]:
         "up": "",
         "rate": "_radps",
     }
+
     names = [f"{name}_{axis}{unit}" for name, unit in vectors.items() for axis in "xyz"]
     names += ["clearance_m", "steering_rad"]
     names += [f"rotor_{j + 1}_share" for j in range(p.rotors)]
@@ -331,11 +335,12 @@ def observation_names(task: Task, p: VehicleParameters) -> list[str]:
     return names
 
 
-def _terrain(terrain: str | HeightMap | None) -> HeightMap:
+def _terrain(terrain: StrPath | HeightMap | None) -> HeightMap:
     """Return the map of an argument. Raise ConfigError for one that is too small for any course."""
-    result = terrain if isinstance(terrain, HeightMap) else hills()
-    if isinstance(terrain, str):
-        result = HeightMap.load(terrain)
+    if terrain is None:
+        result = hills()
+    else:
+        result = terrain if isinstance(terrain, HeightMap) else HeightMap.load(terrain)
     ground = result.ground
     side = min(ground.x_max - ground.x_min, ground.y_max - ground.y_min)
     if side <= 2.0 * WIDEST_COURSE:
@@ -353,6 +358,7 @@ def _layout(p: VehicleParameters) -> Layout:
     outputs = state_layout.output_columns(wheels)
     of_state = np.arange(p.state_size)
     of_outputs = np.arange(state_layout.reported(wheels))
+
     return Layout(
         rotors=p.rotors,
         max_rotor_speed=p.max_rotor_speed,

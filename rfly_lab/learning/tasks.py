@@ -29,12 +29,12 @@ class Ending(enum.IntEnum):
 
 
 class Course(enum.IntEnum):
-    """Where the targets of an episode lie."""
+    """Kind of places where the targets of an episode lie."""
 
     POINT = 0
     """One above the ground, near the vehicle, which flies."""
     CHAIN = 1
-    """Some above the ground, each some way from the last; the vehicle flies."""
+    """A chain of way-points above the ground; the vehicle flies."""
     TRACK = 2
     """Neighbours on a curve over the ground, from the vehicle, which stands."""
     PLACE = 3

@@ -152,10 +152,11 @@ def test_an_episode_that_has_ended_goes_on_only_after_a_reset() -> None:
         environment.step(off)
 
     # many
-    for mode in ("SameStep", "Disabled"):
+    for mode in MODES:
         several = gymnasium.make_vec(ID, num_envs=2, task="hover", autoreset_mode=mode)
-        with pytest.raises(gymnasium.error.ResetNeeded, match="environment 0 has ended"):
+        with pytest.raises(gymnasium.error.ResetNeeded, match="no episode has begun"):
             several.step(np.tile(off, (2, 1)))
+    assert several.autoreset_mode is vector.AutoresetMode.DISABLED
     several.reset(seed=1)
     several.batch.episodes.steps[1] = 499
     several.step(np.zeros((2, 4)))
@@ -197,6 +198,7 @@ def test_arguments_that_cannot_be_used() -> None:
     environment = environments.LandAirVectorEnv(3)
     for seed, options, text in (
         ([1, 2], None, "seed: 2 seeds, expected 3"),
+        ([1, -2, 3], None, "seed: -2, expected 0 or more"),
         (None, {"reset_mask": [True] * 3}, "reset_mask: expected an array of bool"),
         (None, {"reset_mask": np.zeros(3, bool)}, r"with 0 True, expected \(3,\) with at least"),
         (None, {"reset_mask": np.ones(2, bool)}, r"shape \(2,\) with 2 True, expected \(3,\)"),

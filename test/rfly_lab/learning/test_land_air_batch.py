@@ -548,6 +548,14 @@ def test_other_vehicles_learn_too(vehicle: str) -> None:
         assert np.isfinite(batch.observe()).all()
 
 
+def test_a_map_may_be_given_by_its_path() -> None:
+    name = LandAirBatch(1, "hover", terrain="JacksboroFault").terrain
+    path = next(file for file in name.files if file.suffix == ".png")
+    for terrain in (path, str(path), name):
+        assert LandAirBatch(1, "hover", terrain=terrain).terrain.bounds == name.bounds
+    assert name.bounds != hills().bounds
+
+
 def test_the_usual_terrain_is_the_same_each_time() -> None:
     assert hills().heights.tobytes() == hills().heights.tobytes()
     assert hills().bounds == (-200.0, 200.0, -200.0, 200.0)
