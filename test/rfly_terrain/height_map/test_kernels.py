@@ -92,7 +92,7 @@ def assert_same(
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), rows=st.integers(2, 9), columns=st.integers(2, 9))
 def test_the_oracle_gives_the_same(seed, rows, columns):
-    terrain, x, y = example(seed, rows, columns, 700)
+    terrain, x, y = example(seed, rows, columns, 300)
     for name, (options, shapes) in POINT_KERNELS.items():
         for option in options or (None,):
             chosen = () if option is None else (option,)
