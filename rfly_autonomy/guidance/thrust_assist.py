@@ -22,6 +22,7 @@ from rfly_autonomy.control.axle_lift import (
     ASSISTED_SPEED,
     FRONT_UP_PITCH,
     LONGEST_LOWERING,
+    LOWERED,
     PITCH_RATE,
     Assist,
     pitch_of,
@@ -59,8 +60,8 @@ STEEP = 0.1
 RESTS_BELOW = 0.2 * PITCH_RATE
 """Pitch rate below which a body rests that an axle was lowered with, rad/s."""
 
-REST_TIME = 0.4
-"""Time for which it has to rest, s: lowering takes a moment to begin."""
+REST_TIME = LOWERED / PITCH_RATE
+"""Time for which it has to rest, s: until the flight controller's pitch is LOWERED beyond."""
 
 MOST_LIFTS = 4
 """Number of lifts within a wheelbase of way after which it does not lift any more."""
