@@ -133,6 +133,12 @@ class PlaceFinder(Generic[Ground, Found]):
                 self._thread = LoopThread(self._find, self._name)
                 self._thread.start()
 
+    @property
+    def is_at_work(self) -> bool:
+        """True until the newest request is answered."""
+        with self._lock:
+            return self._thread is not None
+
     def take(self) -> tuple[bool, Found | None]:
         """Return whether there is another answer since the last call, and the answer."""
         with self._lock:

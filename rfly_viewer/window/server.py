@@ -454,7 +454,8 @@ class Viewer:
             place = (float(cameras[0].position[0]), float(cameras[0].position[1]))
         else:
             return
-        if is_central(state.terrain, state.whole, *place):
+        # a slow server would never end a search that the next one replaces
+        if is_central(state.terrain, state.whole, *place) or self._near.is_at_work:
             return
         x_min, x_max, _, _ = state.terrain.bounds
         last = self._near_place

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
@@ -114,6 +115,28 @@ def test_ground_that_cannot_be_read_is_told_once(viewer, monkeypatch):
         viewer.draw(time.monotonic())
     assert list(viewer.state.log).count("a damaged tile") == 1
     assert viewer.state.terrain is near
+
+
+def test_a_fast_vehicle_does_not_replace_what_a_slow_server_reads(viewer, monkeypatch):
+    """The ground of the first place comes, however far the vehicle is meanwhile; then the last."""
+    reads = threading.Semaphore(0)
+    places = []
+    window = viewer.state.whole.window
+
+    def slow(x, y, samples):
+        places.append(x)
+        reads.acquire()
+        return window(x, y, samples)
+
+    monkeypatch.setattr(viewer.state.whole, "window", slow)
+    for x in (2000.0, 3000.0, 4000.0):
+        put(viewer, x, 0.0)
+        wait_until(lambda: places, "a search")
+    reads.release()
+    drawn_until(viewer, lambda: viewer.state.terrain.inside(2000.0, 0.0), "the first place")
+    reads.release()
+    drawn_until(viewer, lambda: viewer.state.terrain.inside(4000.0, 0.0), "the last place")
+    assert places == [2000.0, 4000.0]
 
 
 @pytest.mark.slow
