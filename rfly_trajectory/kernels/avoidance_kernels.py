@@ -306,8 +306,13 @@ def first_conflict(
     scene: Scene,
     near: _Near,
     counts: Counts,
+    waited: float,
 ) -> float:
-    """Return the time, s, at which an intent of vehicle i first meets something; inf: never."""
+    """Return the time, s, at which an intent of vehicle i first meets something; inf: never.
+
+    Who has waited for long needs less room beside intents.
+    """
+    share = COMFORT * (1.0 - waited / LONGEST_WAIT)
     body = body_of(able, i)
     for k in range(INTENT_PLACES - 1):
         part = intent[k : k + 2]
@@ -315,7 +320,7 @@ def first_conflict(
         for number in range(counts[1]):
             j = near.intents[number]
             other = ways.intent[j, k : k + 2]
-            comfort = COMFORT * (able.radius[i] + able.radius[j])
+            comfort = share * (able.radius[i] + able.radius[j])
             room = room_between(part, 1, body, other, 1, body_of(able, j)) - comfort
             if room < 0.0:
                 # those who part are no conflict
@@ -558,7 +563,7 @@ def take_step(
     stays = plans.wish[i, 1] == 0.0 and abs(state[4]) <= STANDSTILL and counts[3] == 0
     soonest = math.inf
     if not stays:
-        soonest = first_conflict(able, i, intent, ways, scene, near, counts)
+        soonest = first_conflict(able, i, intent, ways, scene, near, counts, memory.waited[i])
     if soonest == math.inf:
         next_state, last, circle = write_trial(
             able, i, memory.state, options[0], plans, exact, dt, trial
@@ -578,7 +583,9 @@ def take_step(
             )
             if number > 0:
                 write_intention(able, i, state, options[number], intent)
-                soonest_other = first_conflict(able, i, intent, ways, scene, near, counts)
+                soonest_other = first_conflict(
+                    able, i, intent, ways, scene, near, counts, memory.waited[i]
+                )
             else:
                 soonest_other = soonest
             if soonest_other < horizon:
