@@ -22,6 +22,20 @@ pytestmark = [
 ]
 
 
+JOIN_SOURCES = """
+function(join_sources)
+  get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    if(target MATCHES "typesupport_(fastrtps_c|fastrtps_cpp|cpp|c)$")
+      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+    endif()
+  endforeach()
+endfunction()
+cmake_language(DEFER CALL join_sources)
+"""
+"""CMake's words to compile all C++ files of a library as one, which parses their headers once."""
+
+
 @pytest.fixture
 def build_environment():
     """The environment of a shell in which .venv is active."""
@@ -60,7 +74,8 @@ def test_cmake_configures_and_its_targets_name_no_folder_of_this_machine(
 def test_a_node_of_a_colcon_workspace_answers(build_environment, domain_id, tmp_path):
     """The whole package is built as CONTRIBUTING says, and its terrain node gives an altitude.
 
-    It uses the libraries of the workspace, not those of the same name in .venv.
+    It uses the libraries of the workspace, not those of the same name in .venv. Only the C++ files
+    of a library are compiled together, in a fraction of the time.
     """
     from node_harness import Peer
     from rfly_suite.srv import GetTerrainAltitude
@@ -69,8 +84,10 @@ def test_a_node_of_a_colcon_workspace_answers(build_environment, domain_id, tmp_
 
     bases = [f"--{name}-base={tmp_path}/{name}" for name in ("build", "install")]
     colcon = ["colcon", f"--log-base={tmp_path}/log", "build", *bases]
+    joined = tmp_path / "join_sources.cmake"
+    joined.write_text(JOIN_SOURCES, encoding="utf-8")
     subprocess.run(
-        [*colcon, "--cmake-args", "-DBUILD_TESTING=OFF"],
+        [*colcon, "--cmake-args", "-DBUILD_TESTING=OFF", f"-DCMAKE_PROJECT_INCLUDE={joined}"],
         cwd=ROOT,
         env=build_environment,
         timeout=1400,
