@@ -328,9 +328,12 @@ sys.meta_path.insert(0, NoRos())
 for name in {names!r}:
     try:
         importlib.import_module(name)
-    except ModuleNotFoundError as error:  # of the extra "view", where that is not installed
-        view = error.name in ("viser", "trimesh", "msgspec", "websockets")
-        if not (view and name.startswith("rfly_viewer.")):
+    except ModuleNotFoundError as error:  # of an extra that is not installed
+        extras = {{
+            "rfly_viewer.": ("viser", "trimesh", "msgspec", "websockets"),
+            "rfly_lab.learning.": ("gymnasium",),
+        }}
+        if not any(name.startswith(room) and error.name in extras[room] for room in extras):
             raise
 print(len({names!r}), "modules")
 """
