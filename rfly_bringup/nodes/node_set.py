@@ -112,10 +112,11 @@ ARGUMENTS = (
         "ROS time at which the fleet starts, s (default: with a running fleet, else at once)",
     ),
     Argument("time_scale", "fleet seconds per second (default 1; 0 stands still)"),
-    switch(
+    Argument(
         "avoidance",
-        "the fleet's vehicles leave their tracks, or wait, to keep clear of each other and of "
-        "objects",
+        "whether the fleet's vehicles leave their tracks, or wait, to keep clear of each other and "
+        "of objects (default false)",
+        choices=("true", "false"),
     ),
     Argument(
         "file_folders",
@@ -288,7 +289,9 @@ NODES = (
 
 _WHOLE_NUMBERS = frozenset({"windows"})
 _NUMBERS = _WHOLE_NUMBERS | {"start_time", "time_scale", "real_time_factor"}
-_SWITCHES = frozenset({"lock_step", "noise", "autostart", "mavlink", "record_pictures"})
+_SWITCHES = frozenset(
+    {"autostart", "avoidance", "lock_step", "mavlink", "noise", "record_pictures"}
+)
 _LISTS = {
     "map_search_path": os.pathsep,
     "file_folders": os.pathsep,

@@ -538,3 +538,13 @@ def test_rfly_up_gives_the_nodes_the_same_parameters(monkeypatch, tmp_path):
 )
 def test_addresses_on_a_search_path_keep_their_colons(text, expected):
     assert split_list(text, ":") == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "parameters"),
+    [({"avoidance": "true"}, {"avoidance": True}), ({"avoidance": "false"}, {"avoidance": False})],
+)
+def test_avoidance_is_a_parameter_only_where_it_is_given(given, parameters):
+    """Without it a params_file decides."""
+    assert node_parameters(TRAJECTORY, given) == parameters
+    assert node_parameters(TRAJECTORY, {}) == {}
