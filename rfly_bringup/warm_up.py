@@ -46,6 +46,7 @@ PARTS = {
     "solids": Part(120, ("rfly_amphibious.warm_up:warm_up_solids",)),
     "batches": Part(130, ("rfly_amphibious.warm_up:warm_up_lanes",)),
     "trajectory": Part(46, ("rfly_trajectory.warm_up:warm_up",)),
+    "avoidance": Part(92, ("rfly_trajectory.warm_up:warm_up_avoidance",)),
     "planner": Part(71, ("rfly_terrain.planning.planner:warm_up",)),
     "range sensors": Part(
         88,
@@ -75,9 +76,13 @@ _NODES = {
 """Parts that a node's executable loads at its start."""
 
 
-def compile_for_nodes(executables: Iterable[str]) -> None:
-    """Call `compile_first` for these nodes; each would otherwise compile the same on its own."""
-    compile_first({part for name in executables for part in _NODES.get(name, ())})
+def compile_for_nodes(executables: Iterable[str], avoidance: bool = False) -> None:
+    """Call `compile_first` for these nodes; each would otherwise compile the same on its own.
+
+    `avoidance`: the vehicles of a fleet keep clear of each other.
+    """
+    parts = {part for name in executables for part in _NODES.get(name, ())}
+    compile_first(parts | {"avoidance"} if avoidance else parts)
 
 
 def compile_first(wanted: Container[str]) -> None:

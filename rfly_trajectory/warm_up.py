@@ -50,3 +50,8 @@ def warm_up(avoidance: bool = False) -> None:
 
         # objects and a map have the types that none has, too
         FleetAvoidance(Fleet([vehicle, climbing], flat), 0.0).advance(0.05)
+
+
+def warm_up_avoidance() -> None:
+    """Run every kernel, those of `avoidance` included."""
+    warm_up(avoidance=True)

@@ -149,7 +149,9 @@ def _run(
     supervisor = node_supervisor(processes, arguments, output, lan=lan)
     supervisor.commands = [*others, *supervisor.commands, *rviz]
     supervisor.after = BRIDGE_AFTER_VIEWER
-    compile_for_nodes(node.executable for node in started)
+    compile_for_nodes(
+        (node.executable for node in started), avoidance=arguments.get("avoidance") == "true"
+    )
 
     # until Ctrl-C, SIGTERM, SIGHUP or the end of the last process
     with stop_by_signal(within_s=observer.within_s) as stopped:

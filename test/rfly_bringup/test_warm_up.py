@@ -48,6 +48,8 @@ def test_a_part_is_compiled_once_and_the_ground_first(compiled, monkeypatch, cap
     assert "compiling kernels, once for this version" in capsys.readouterr().err
     warm_up.compile_for_nodes(["terrain_node", "collision_node", "trajectory_node"])
     assert compiled == ["terrain", "trajectory", "collision"]
+    warm_up.compile_for_nodes(["trajectory_node"], avoidance=True)
+    assert compiled == ["terrain", "trajectory", "collision", "avoidance"]
     warm_up.compile_for_nodes(["terrain_node", "collision_node", "trajectory_node"])
     assert len(compiled) == 3
     shutil.rmtree(tmp_path)  # a cache that the user has cleared
@@ -93,9 +95,9 @@ def test_a_part_that_fails_is_not_noted(monkeypatch, tmp_path):
 def test_the_nodes_that_are_named_are_nodes():
     assert {*warm_up._NODES} <= {node.executable for node in (*NODES, *OF_A_VEHICLE, MAPPING)}
     only_libraries = {"batches"}
-    assert {part for parts in warm_up._NODES.values() for part in parts} | only_libraries == set(
-        warm_up.PARTS
-    )
+    if_asked_for = {"avoidance"}
+    of_nodes = {part for parts in warm_up._NODES.values() for part in parts}
+    assert of_nodes | only_libraries | if_asked_for == set(warm_up.PARTS)
 
 
 def test_the_functions_of_all_parts_are_there():
