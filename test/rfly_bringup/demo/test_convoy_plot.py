@@ -35,9 +35,12 @@ def panels(monkeypatch):
     """The panels of the picture that was drawn last, by their titles."""
     made = []
     save = Figure.savefig
-    monkeypatch.setattr(
-        Figure, "savefig", lambda figure, path: made.append(figure) or save(figure, path)
-    )
+
+    def savefig(figure, *target, **options):
+        made.append(figure)
+        save(figure, *target, **options)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
     return lambda: {axes.get_title(): axes for axes in made[-1].axes}
 
 
