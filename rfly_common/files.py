@@ -92,27 +92,46 @@ def write_whole(path: StrPath, data: bytes) -> None:
 def open_whole(path: StrPath) -> Iterator[BinaryIO]:
     """Open a file for writing bytes; it takes the place of an old one at the end of the block.
 
-    If the block raises or the process is killed, the old file stays, or none. A link is followed,
-    and a device is written directly. Raises OSError, with the name of the target.
+    If the block raises or the process is killed, the old file stays, or none. The new file has the
+    old one's permissions. A link is followed; a device or a pipe, such as /dev/stdout, is written
+    directly. Raises OSError, with the name of the target.
     """
-    target = Path(os.path.realpath(path))
-    if target.is_relative_to("/dev") or target.is_relative_to("/proc"):
-        with target.open("wb") as device:
-            yield device
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as stream:
+            yield stream
         return
 
     # several threads may write the same file
+    target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.part")
     try:
+        permissions = _permissions(target)
         with part.open("wb") as file:
+            if permissions is not None and permissions != _permissions(part):
+                os.chmod(part, permissions)
             yield file
         os.replace(part, target)
     except BaseException as error:
         part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename in (None, str(part)):
+        if (
+            isinstance(error, OSError)
+            and error.errno is not None
+            and error.filename in (None, str(part))
+        ):
             # the user named the target, not the part
             raise OSError(error.errno, error.strerror, str(target)) from error
         raise
+
+
+def _permissions(path: Path) -> int | None:
+    """Return the permissions of a file, None if there is none.
+
+    Raises OSError if it may not be written: to replace it takes only the permission for its folder.
+    """
+    if not path.exists():
+        return None
+    with path.open("ab") as file:
+        return stat.S_IMODE(os.fstat(file.fileno()).st_mode)
 
 
 @contextmanager

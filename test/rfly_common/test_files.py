@@ -6,6 +6,9 @@
 import os
 import resource
 import socket
+import stat
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -153,3 +156,59 @@ def test_an_error_while_writing_leaves_no_file(tmp_path):
         (tmp_path / "absent.txt").read_text()
     assert caught.value.filename == str(tmp_path / "absent.txt")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_reason_without_a_number_stays(tmp_path):
+    """Pillow raises an OSError that is only a text."""
+    with pytest.raises(OSError, match="cannot write mode F"), open_whole(tmp_path / "a.png"):
+        raise OSError("cannot write mode F as PNG")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_replaced_file_keeps_its_permissions_and_a_new_one_has_the_usual(tmp_path):
+    plain = tmp_path / "plain.csv"
+    plain.write_bytes(b"")
+    for mode in (0o600, 0o664):
+        private = tmp_path / f"{mode:o}.csv"
+        private.write_text("old")
+        private.chmod(mode)
+        with open_whole(private) as file:
+            (part,) = tmp_path.glob(".*.part")
+            assert stat.S_IMODE(part.stat().st_mode) == mode  # before there is any content
+            file.write(b"new")
+        assert stat.S_IMODE(private.stat().st_mode) == mode
+        assert private.read_text() == "new"
+    write_text(tmp_path / "new.csv", "new")
+    assert (tmp_path / "new.csv").stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path):
+    target = tmp_path / "kept.csv"
+    target.write_text("old")
+    target.chmod(0o444)
+    with pytest.raises(PermissionError, match=r"kept\.csv"):
+        write_text(target, "new")
+    assert target.read_text() == "old"
+
+
+def test_a_pipe_is_written_and_stays(tmp_path):
+    """Also that of `command | other`, which has no path, and `>(other)` of a shell."""
+    named = tmp_path / "pipe"
+    os.mkfifo(named)
+    reader = os.open(named, os.O_RDONLY | os.O_NONBLOCK)
+    write_text(named, "heights")
+    assert os.read(reader, 100) == b"heights"
+    os.close(reader)
+    assert stat.S_ISFIFO(named.stat().st_mode)
+
+    script = "from rfly_common.files import write_text; write_text('/dev/stdout', 'heights')"
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (ended.stdout, ended.stderr) == ("heights", "")
+
+
+def test_a_folder_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(IsADirectoryError), open_whole(tmp_path):
+        pytest.fail("it was opened")
