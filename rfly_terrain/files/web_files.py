@@ -11,7 +11,6 @@ followed, no password is sent, and size and time of a request are limited.
 from __future__ import annotations
 
 import io
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from rfly_common.errors import ConfigError
-from rfly_common.files import Closing, StrPath
+from rfly_common.files import Closing
 from rfly_common.untrusted_files.reader_errors import terrain_file_errors
+from rfly_terrain.map_files.search import is_web
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -52,7 +52,7 @@ class WebPlace:
     @classmethod
     def allowed(cls, url: str) -> WebPlace:
         """Return the place of an address. Raises ConfigError, whose text has no password of it."""
-        if not _ADDRESS.fullmatch(url):
+        if not (_ADDRESS.fullmatch(url) and _can_be_asked(url)):
             raise ConfigError(
                 "address of a map server: expected http(s)://HOST[:PORT]/FOLDER, without user, "
                 "password, ? and #"
@@ -64,7 +64,7 @@ class WebPlace:
         if is_web(name):
             if not name.startswith(f"{self.url}/"):
                 return None
-            name = name[len(self.url) + 1 :]
+            name = unquote(name[len(self.url) + 1 :])
         name = name.rstrip("/")
         steps = name.split("/")
         if {"", ".", ".."} & set(steps) or re.search(r"[\\?#%:\x00-\x1f]", name):
@@ -87,8 +87,8 @@ class WebPlace:
 
     @property
     def stem(self) -> str:
-        """Name without its ending."""
-        return PurePosixPath(urlsplit(self.url).path).stem
+        """Name without its ending, no character escaped."""
+        return PurePosixPath(unquote(urlsplit(self.url).path)).stem
 
     def read(self, max_bytes: int) -> bytes:
         """Return the content of a file. Raises OSError, also if it is larger than max_bytes."""
@@ -108,9 +108,14 @@ class WebPlace:
         return True
 
 
-def is_web(name: StrPath) -> bool:
-    """Return whether a name is an address of a web server."""
-    return os.fspath(name).startswith(("http://", "https://"))
+def _can_be_asked(url: str) -> bool:
+    """Return whether host and port of an address have the form that a connection takes."""
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")  # labels of 1 to 63 characters
+        return parts.port != 0  # raises for one above 65,535
+    except ValueError:
+        return False
 
 
 class WebFile(Closing):

@@ -79,10 +79,24 @@ def find_map(
     - under Windows C:/PX4PSP/CopterSim/external/map,
     - the maps of this package, STAND_INS among them, with a warning.
 
-    Relative places refer to the current folder. Raises TerrainFileNotFound that lists the places
-    and the file that each lacks.
+    Relative places refer to the current folder. An address of a server is no place of such a map.
+    Raises TerrainFileNotFound that lists the places and the file that each lacks.
     """
-    return find_in_folders(name, [*map(Path, search_path), *search_folders(script_folder)])
+    places = list(search_path)
+    folders = [Path(place) for place in places if not is_web(place)]
+    try:
+        return find_in_folders(name, [*folders, *search_folders(script_folder)])
+    except TerrainFileNotFound as error:
+        if len(folders) == len(places):
+            raise
+        raise TerrainFileNotFound(
+            f"{error} Servers on the search path are asked for tiles and GeoTIFFs only."
+        ) from None
+
+
+def is_web(name: StrPath) -> bool:
+    """Return whether a name is an address of a web server."""
+    return os.fspath(name).lower().startswith(("http://", "https://"))
 
 
 def find_in_folders(name: StrPath, folders: Sequence[Path]) -> MapFiles:

@@ -23,10 +23,10 @@ from rfly_common.files import MAX_CELLS, StrPath
 from rfly_common.untrusted_files.allowed_folders import is_below, without_content
 from rfly_common.untrusted_files.reader_errors import terrain_file_errors
 from rfly_terrain.files.terrain_message import is_plain, load_asked_map
-from rfly_terrain.files.web_files import WebPlace, is_web
+from rfly_terrain.files.web_files import WebPlace
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.terrain import Terrain
-from rfly_terrain.map_files.search import search_folders
+from rfly_terrain.map_files.search import is_web, search_folders
 from rfly_terrain.tiles.tile_files import MANIFEST, is_raster
 from rfly_terrain.tiles.tiled_height_map import MEMORY_MB, TiledHeightMap
 

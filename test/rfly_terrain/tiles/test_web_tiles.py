@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import socket
 
 import numpy as np
@@ -125,6 +126,50 @@ def test_no_password_is_sent_or_told(address):
     with pytest.raises(ConfigError) as caught:
         find_tiles("Country", [address])
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://a..b/maps",
+        f"http://{'a' * 64}.org/maps",
+        "http://[:::]/maps",
+        "http://[1.2]/maps",
+        "http://127.0.0.1:65536/maps",  # else that is port 0
+        "http://127.0.0.1:99999/maps",
+        "http://127.0.0.1:0/maps",
+        "HTTP://127.0.0.1/maps",
+    ],
+)
+def test_an_address_that_no_connection_takes(address):
+    with pytest.raises(ConfigError, match="expected http"):
+        find_tiles("Country", [address])
+
+
+def test_an_address_with_escaped_characters(server, tmp_path, folder):
+    """A name of a file has them as they are, an address as a browser shows it."""
+    server.folder = tmp_path
+    shutil.copytree(folder / "Country", tmp_path / "La%20France")
+    escaped = f"{server.url}/La%20France"
+    for name in ("La France", escaped, f"{server.url}/La France"):
+        assert find_tiles(name, [server.url]).url == escaped
+    assert find_tiles(escaped, [server.url]).stem == "La France"
+    with pytest.raises(TerrainFileNotFound):
+        find_tiles(f"{server.url}/a/%2E%2E/%2E%2E/La%20France", [f"{server.url}/a"])
+    assert {path for path, _ in server.asked} == {"/La%20France/terrain.json"}
+
+
+def test_what_is_not_found_on_a_server_names_no_folder_of_its_address(server, tmp_path):
+    for search_path in ([server.url, tmp_path], [tmp_path, f"{server.url}/"]):
+        with pytest.raises(TerrainFileNotFound) as caught:
+            load_terrain("Nowhere", search_path)
+        text = str(caught.value)
+        assert "http" not in text
+        assert f"Looked in: {tmp_path}; " in text
+        assert "Servers on the search path" in text
+    with pytest.raises(TerrainFileNotFound) as caught:
+        load_terrain("Nowhere", [tmp_path])
+    assert "Servers" not in str(caught.value)
 
 
 def whole_file(handler):
