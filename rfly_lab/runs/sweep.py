@@ -208,21 +208,34 @@ class TableRow(NamedTuple):
 
 
 def read_row(path: Path, run: int) -> TableRow:
-    """Return a run of a table, by its number. Raise ConfigError for another file or number."""
+    """Return a run of a table, by its number. Raise ConfigError for another file or number.
+
+    A spreadsheet may have saved the table, with a mark of UTF-8 and TRUE instead of True.
+    """
     try:
-        text = read_regular(path, _MAX_TABLE_BYTES).decode()
-        rows = csv.DictReader(io.StringIO(text, newline=""))
-        names = list(rows.fieldnames or ())
-        known = {row["run"]: row for row in rows if names[:1] == ["run"]}
+        text = read_regular(path, _MAX_TABLE_BYTES).decode("utf-8-sig")
+        table = csv.DictReader(io.StringIO(text, newline=""))
+        names = list(table.fieldnames or ())
+        rows = list(table)
     except (UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{path}: no table of rfly sim sweep: {error}") from None
 
     if tuple(names[: len(_OF_A_RUN)]) != _OF_A_RUN:
         first = ",".join(_OF_A_RUN)
         raise ConfigError(f"{path}:1: no table of rfly sim sweep, which begins with {first}")
-    row = known.get(str(run), {})
-    if not row or None in row.values():
-        raise ConfigError(f"{path}: no run {run} among its {len(known)} rows")
+    named = [row for row in rows if row["run"] == str(run)]
+    if len(named) > 1:
+        raise ConfigError(
+            f"{path}: {len(named)} rows of run {run}: expected the table of one sweep"
+        )
+    if not named or None in named[0].values():
+        raise ConfigError(f"{path}: no run {run} among its {len(rows)} rows")
+    row = {name: _as_written(cell) for name, cell in named[0].items()}
+    estimate = row[ESTIMATE_COLUMN]
+    if estimate not in ("True", "False"):
+        raise ConfigError(
+            f"{path}: run {run}: {ESTIMATE_COLUMN}: {estimate!r}, expected True or False"
+        )
 
     changes = tuple(
         (parse_key_path(name), parse_yaml(row[name], f"{path}: run {run}: {name}").value)
@@ -230,7 +243,12 @@ def read_row(path: Path, run: int) -> TableRow:
         if name not in _OF_A_RUN and name not in FIELDS
     )
     fields = tuple(row[name] for name in FIELDS) if row.keys() >= set(FIELDS) else ()
-    return TableRow(row[SCENARIO_COLUMN], changes, row[ESTIMATE_COLUMN] == "True", fields)
+    return TableRow(row[SCENARIO_COLUMN], changes, estimate == "True", fields)
+
+
+def _as_written(cell: str) -> str:
+    """Return a cell as a sweep writes it."""
+    return cell.capitalize() if cell in ("TRUE", "FALSE") else cell
 
 
 class Spread(NamedTuple):

@@ -25,6 +25,7 @@ from rfly_common.imports import how_to_install
 from rfly_lab.runs.closed_loop import run_closed_loop
 from rfly_lab.runs.run import run_scenario
 from rfly_lab.runs.sweep import (
+    FIELDS,
     MAX_RUNS,
     ResultTable,
     Sweep,
@@ -434,6 +435,8 @@ def test_a_row_of_a_table_repeats_its_run_bit_by_bit(scenario, tmp_path, estimat
         (b"run,seed,reached\n0,1,True\n", 0, ":1: no table of rfly sim sweep, which begins"),
         (b"run,scenario,estimate,seed\n0,hop,False,1\n1,ho", 1, ": no run 1 among its 2 rows"),
         (b"run,scenario,estimate\n0,hop,False\n", 7, ": no run 7 among its 1 rows"),
+        (b"run,scenario,estimate\n0,hop,True\n0,hop,False\n", 0, ": 2 rows of run 0: expected"),
+        (b"run,scenario,estimate\n0,hop,yes\n", 0, ": run 0: estimate: 'yes', expected True or"),
         (b"run,\xff", 0, ": no table of rfly sim sweep: 'utf-8' codec can't decode"),
     ],
 )
@@ -443,6 +446,19 @@ def test_a_row_that_is_not_there_is_named(tmp_path, text, run, expected):
     with pytest.raises(ConfigError) as error:
         read_row(path, run)
     assert str(error.value).startswith(f"{path}{expected}")
+
+
+def test_a_row_of_a_table_that_a_spreadsheet_has_saved(tmp_path):
+    """Excel's "CSV UTF-8" begins with a mark, ends lines with CR LF and has TRUE for True."""
+    path = tmp_path / "table.csv"
+    header = "run,scenario,estimate,vehicle.lifts," + ",".join(FIELDS)
+    cells = ["TRUE" if name == "reached" else "1" for name in FIELDS]
+    text = f"{header}\r\n0,hop,TRUE,FALSE,{','.join(cells)}\r\n"
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    row = read_row(path, 0)
+    assert (row.scenario, row.estimate) == ("hop", True)
+    assert row.changes == ((("vehicle", "lifts"), False),)
+    assert row.fields[FIELDS.index("reached")] == "True"
 
 
 @pytest.mark.needs("matplotlib")
