@@ -8,7 +8,7 @@ Their arguments are those of `LandAirBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import gymnasium
@@ -154,6 +154,8 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
         """Return a picture of each environment, (height, width, 3), from behind its vehicle."""
         if self.render_mode is None:
             return None
+        if (self.batch.episodes.number < 0).any() or not self._is_seeded:
+            raise gymnasium.error.ResetNeeded("no episode has begun: reset the environments first")
         if self._camera is None:
             self._camera = ChaseCamera(self.batch)
         return tuple(self._camera.picture(i) for i in range(self.num_envs))
@@ -178,11 +180,15 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
             seeds: list[int | None] = [None] * self.num_envs
         elif isinstance(seed, int | np.integer):
             seeds = list(range(int(seed), int(seed) + self.num_envs))
-        else:
+        elif isinstance(seed, Iterable):
             seeds = list(seed)
+        else:
+            raise ConfigError(f"seed: {seed!r}, expected a whole number or one for each")
         if len(seeds) != self.num_envs:
             raise ConfigError(f"seed: {len(seeds)} seeds, expected {self.num_envs}")
         for own in seeds:
+            if own is not None and not isinstance(own, int | np.integer):
+                raise ConfigError(f"seed: {own!r}, expected whole numbers or None")
             if own is not None and own < 0:
                 raise ConfigError(f"seed: {own}, expected 0 or more")
 
@@ -256,6 +262,8 @@ class LandAirEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         """Return a picture (height, width, 3) from behind the vehicle."""
         if self.render_mode is None:
             return None
+        if not self._is_seeded:
+            raise gymnasium.error.ResetNeeded("no episode has begun: reset the environment first")
         if self._camera is None:
             self._camera = ChaseCamera(self.batch)
         return self._camera.picture(0)

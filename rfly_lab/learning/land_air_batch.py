@@ -155,6 +155,8 @@ class LandAirBatch:
     ) -> None:
         from rfly_lab.learning import episode_kernels
 
+        if isinstance(environments, bool) or not isinstance(environments, int | np.integer):
+            raise ConfigError(f"num_envs: {environments!r}, expected a whole number")
         finite_number("num_envs", environments, at_least=1, at_most=MOST_ENVIRONMENTS)
         finite_number("period", period, "s", at_least=STEP, at_most=LONGEST_PERIOD)
         finite_number("wind", wind, "m/s", at_least=0.0)
@@ -255,8 +257,12 @@ class LandAirBatch:
     def step(self, actions: NDArray[np.floating]) -> None:
         """Hold actions (n, numbers) for a period; then `rewards` and `endings` are new.
 
-        Raise CommandError for actions of another shape or that are not finite.
+        Raise CommandError for actions of another shape or that are not finite numbers.
         """
+        if not np.can_cast(actions.dtype, np.float64, "same_kind"):
+            raise CommandError(f"actions: {actions.dtype}, expected numbers")
+        if actions.dtype not in (np.float32, np.float64):
+            actions = actions.astype(np.float64)
         expected = (len(self.rewards), len(self.action_names))
         if actions.shape != expected:
             raise CommandError(f"actions: shape {actions.shape}, expected {expected}")

@@ -181,6 +181,16 @@ def test_pictures_show_the_vehicle_and_its_target() -> None:
     assert len(pictures) == 2
     assert pictures[1].tobytes() == picture.tobytes()
     assert gymnasium.make_vec(ID, num_envs=2).render() is None
+
+    # before the first episode there is nothing to see
+    unbegun = gymnasium.make_vec(ID, num_envs=2, task="hover", render_mode="rgb_array")
+    one = gymnasium.make(ID, task="hover", render_mode="rgb_array").unwrapped
+    for environment in (unbegun, one):
+        with pytest.raises(gymnasium.error.ResetNeeded, match="no episode has begun"):
+            environment.render()
+    unbegun.reset(seed=1, options={"reset_mask": np.array([True, False])})
+    with pytest.raises(gymnasium.error.ResetNeeded, match="no episode has begun"):
+        unbegun.render()
     assert gymnasium.make(ID).unwrapped.render() is None
 
 
@@ -199,6 +209,8 @@ def test_arguments_that_cannot_be_used() -> None:
     for seed, options, text in (
         ([1, 2], None, "seed: 2 seeds, expected 3"),
         ([1, -2, 3], None, "seed: -2, expected 0 or more"),
+        ([1, 2.5, 3], None, "seed: 2.5, expected whole numbers or None"),
+        (2.5, None, "seed: 2.5, expected a whole number"),
         (None, {"reset_mask": [True] * 3}, "reset_mask: expected an array of bool"),
         (None, {"reset_mask": np.zeros(3, bool)}, r"with 0 True, expected \(3,\) with at least"),
         (None, {"reset_mask": np.ones(2, bool)}, r"shape \(2,\) with 2 True, expected \(3,\)"),

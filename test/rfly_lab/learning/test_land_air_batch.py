@@ -527,7 +527,7 @@ def test_what_cannot_be_used_is_said() -> None:
         task = {"task": "hover"} | options
         with pytest.raises(ConfigError, match=text):
             LandAirBatch(1, **task)
-    for count in (0, -3, 10**9):
+    for count in (0, -3, 10**9, 2.5, True, "3", None):
         with pytest.raises(ConfigError, match="num_envs"):
             LandAirBatch(count, "hover")
 
@@ -536,6 +536,18 @@ def test_what_cannot_be_used_is_said() -> None:
         batch.step(np.zeros((2, 3)))
     with pytest.raises(CommandError, match="expected finite numbers"):
         batch.step(np.full((2, 4), np.nan))
+    for wrong in (np.full((2, 4), "up"), np.zeros((2, 4), complex), np.full((2, 4), None)):
+        with pytest.raises(CommandError, match=f"actions: {wrong.dtype}, expected numbers"):
+            batch.step(wrong)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int64, np.bool_])
+def test_actions_of_any_numbers_do_the_same(dtype: type) -> None:
+    actions = np.array([(1, 0, 1, 0), (0, 1, 0, 1)])
+    batches = [begun("hover", 2), begun("hover", 2)]
+    for batch, own in zip(batches, (actions.astype(float), actions.astype(dtype)), strict=True):
+        batch.step(own)
+    assert batches[0].vehicles.x.tobytes() == batches[1].vehicles.x.tobytes()
 
 
 @pytest.mark.parametrize("vehicle", ["full", "scale_quad", "scale_six"])
