@@ -137,10 +137,12 @@ def abilities(
     m/s²; turning radius, m; climb, m/s, and its change, m/s²; slope under ground vehicles, height
     over distance. Raises ConfigError for what no vehicle can have.
     """
-    kinds = np.atleast_1d(np.asarray(kind)).astype(np.uint8)
+    given = np.atleast_1d(np.asarray(kind))
+    if given.ndim != 1 or not np.isin(given, (GROUND, MULTIROTOR, FIXED_WING)).all():
+        text = f"expected {GROUND}, {MULTIROTOR} or {FIXED_WING} for each vehicle"
+        raise ConfigError(text, key="kind")
+    kinds = given.astype(np.uint8)
     n = len(kinds)
-    if not np.isin(kinds, (GROUND, MULTIROTOR, FIXED_WING)).all():
-        raise ConfigError(f"expected {GROUND}, {MULTIROTOR} or {FIXED_WING}", key="kind")
 
     def column(name: str, values: ArrayLike, above_zero: bool) -> Floats:
         numbers = np.full(n, values, float) if np.ndim(values) == 0 else values

@@ -377,6 +377,11 @@ def test_whatever_they_wish_they_do_not_meet(seed, n, side):
         ({"most": math.nan}, r"most\[0\]: nan, expected a finite number"),
         ({"least": 1.0}, "least: only a fixed wing has one"),
         ({"kind": 7}, "kind: expected 0, 1 or 2"),
+        ({"kind": [256]}, "kind: expected 0, 1 or 2"),
+        ({"kind": [0.5]}, "kind: expected 0, 1 or 2"),
+        ({"kind": [math.nan]}, "kind: expected 0, 1 or 2"),
+        ({"kind": [[0, 0]]}, "kind: expected 0, 1 or 2"),
+        ({"kind": "car"}, "kind: expected 0, 1 or 2"),
         ({"gain": (1.0, 2.0)}, "gain"),
     ],
 )
