@@ -18,6 +18,7 @@ import numpy as np
 
 from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.arrays import Bools, Floats
+from rfly_common.config.checks import finite_number
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory.avoidance.avoidance import (
     CLIMB,
@@ -34,6 +35,7 @@ from rfly_trajectory.fleet.follow_path import DEFAULT_ACCELERATION, MIN_RADIUS
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, AbilityTable
 
 if TYPE_CHECKING:
+    from rfly_collision.shapes.vehicle_shapes import VehicleShapes
     from rfly_terrain.world.solids import Solids
 
 LOOK_AHEAD = 1.5
@@ -43,7 +45,9 @@ ON_TRACK = 0.05
 ON_SPEED = 0.3
 """Difference from the planned velocity at which a vehicle is back on its track, m/s."""
 NEAR_END = 3.0
-"""Distance from its end, m, at which a ground vehicle that was pushed aside stops."""
+"""Distance from its end, m, at which a ground vehicle stops whose end is not ahead."""
+AHEAD = 0.2
+"""Sine of the largest angle between a ground vehicle's course and an end that is ahead."""
 MOST_STEPS = 1200
 """Steps that are made up for at once; after a longer jump of time the fleet is put on its tracks.
 """
@@ -59,14 +63,17 @@ SLOWEST = 0.7
 """Least speed of a fixed wing, as a share of its cruising speed."""
 
 
-def fleet_abilities(fleet: Fleet) -> AbilityTable:
-    """Return bodies and abilities of a fleet: its limits, or those typical of each kind."""
+def fleet_abilities(fleet: Fleet, shapes: VehicleShapes | None = None) -> AbilityTable:
+    """Return bodies and abilities of a fleet: its limits, or those typical of each kind.
+
+    `shapes` are those of `load_shapes`, unless others are given.
+    """
     vehicles = fleet.vehicles
     limits = [vehicle.limits.or_typical(vehicle.kind) for vehicle in vehicles]
     own = [vehicle.limits for vehicle in vehicles]
 
     # cylinders around the bodies
-    shapes = load_shapes()
+    shapes = shapes or load_shapes()
     index = shapes.index_of([vehicle.vehicle_type for vehicle in vehicles])
     bodies = [shapes[int(row)] for row in index]
     scale = np.array([vehicle.scale for vehicle in vehicles], float).reshape(-1, 3)
@@ -128,21 +135,26 @@ class FleetAvoidance:
     def __init__(self, fleet: Fleet, time: float, solids: Solids | None = None) -> None:
         self.fleet = fleet
         self.solids = solids
+        self._shapes = load_shapes()
         self._put_on_tracks(time)
 
     def _put_on_tracks(self, time: float) -> None:
+        self._place_on_tracks(time)
+        self._renew()
+
+    def _place_on_tracks(self, time: float) -> None:
         n = len(self.fleet)
         self._time = time
         late = np.zeros(n)
         state = self._planned(np.full(n, time), np.ones(n))
         self._now = _Instant(state, late, np.ones(n, bool))
         self._before = self._now
-        self._renew(state)
 
-    def _renew(self, state: Floats) -> None:
-        """Begin anew with these states."""
+    def _renew(self) -> None:
+        """Begin anew with the present states."""
+        able = fleet_abilities(self.fleet, self._shapes)
         self._avoidance = Avoidance(
-            fleet_abilities(self.fleet), state, terrain=self.fleet.terrain, solids=self.solids
+            able, self._now.state, terrain=self.fleet.terrain, solids=self.solids
         )
 
     @property
@@ -186,9 +198,9 @@ class FleetAvoidance:
         old = (self._before, self._now)
         self.fleet = fleet
         self.solids = solids
-        time = self._time
-        self._put_on_tracks(time)
+        self._place_on_tracks(self._time)
         if new_ground:
+            self._renew()
             return
 
         # those that were here
@@ -203,10 +215,14 @@ class FleetAvoidance:
             on_track[same] = each.on_track[known[same]]
             new.append(_Instant(state, late, on_track))
         self._before, self._now = new
-        self._renew(self._now.state)
+        self._renew()
 
     def advance(self, time: float) -> None:
-        """Move the fleet to a fleet time, s; to the end of the step in which it is."""
+        """Move the fleet to a fleet time, s; to the end of the step in which it is.
+
+        Raise ValueError for a time that is not finite.
+        """
+        finite_number("time", time, "s", error=ValueError)
         if not self._time - STEP <= time <= self._time + MOST_STEPS * STEP:
             self._put_on_tracks(time)
         while self._time < time:
@@ -281,24 +297,28 @@ class FleetAvoidance:
         cars = self._avoidance.able.kind == GROUND
         wish[cars, 3] = (there[:, TURN] * there[:, SPEED])[cars]
         back = np.flatnonzero(~exact)
-        wish[back] = self._wishes_back(own, side)[back]
+        wishes_back, stops = self._wishes_back(own, side)
+        wish[back] = wishes_back[back]
 
         self._avoidance.step(wish, there, exact)
         after = self._avoidance.state.copy()
         on_track = exact & (np.abs(after - there) <= 1e-9).all(axis=1)
 
-        # a vehicle's own time waits while it is behind
+        # a vehicle's own time waits while it is behind, unless it goes no farther
         along = (error[:, :2] * _velocity(here)[:, :2]).sum(axis=1)
         speed = np.abs(here[:, SPEED])
         ahead = np.divide(along, speed**2, out=np.zeros(len(state)), where=speed > 0.1)
-        pace = np.where(exact, 1.0, np.clip(1.0 + ahead, 0.0, 1.5))
+        pace = np.where(exact | stops, 1.0, np.clip(1.0 + ahead, 0.0, 1.5))
         late = np.maximum(now.late + STEP * (1.0 - pace), 0.0)
         self._before = now
         self._now = _Instant(after, late, on_track)
         self._time += STEP
 
-    def _wishes_back(self, own: Floats, side: Floats) -> Floats:
-        """Return the wishes (n, 4) with which vehicles come back to their tracks."""
+    def _wishes_back(self, own: Floats, side: Floats) -> tuple[Floats, Bools]:
+        """Return the wishes (n, 4) with which vehicles come back to their tracks.
+
+        Also return which of them stop near their ends, (n,).
+        """
         able = self._avoidance.able
         state = self._now.state
         aim = self._planned(own + LOOK_AHEAD, side)
@@ -306,15 +326,20 @@ class FleetAvoidance:
         distance = np.hypot(away[:, 0], away[:, 1])
         speed = np.clip(distance / LOOK_AHEAD, able.least, able.most)
 
+        # an end that is not ahead is near enough
         ends = (able.kind == GROUND) & (aim[:, SPEED] == 0.0) & (distance < NEAR_END)
-        speed[ends] = 0.0
+        forward = np.column_stack([np.cos(state[:, COURSE]), np.sin(state[:, COURSE])])
+        along = (away[:, :2] * forward).sum(axis=1)
+        stops = ends & (along < math.sqrt(1.0 - AHEAD**2) * distance)
+        speed[stops] = 0.0
+
         course = np.arctan2(away[:, 1], away[:, 0])
         course = np.where(distance < ON_TRACK, aim[:, COURSE], course)
         reverse = (able.kind == GROUND) & (aim[:, SPEED] < 0.0)
         course[reverse] += math.pi
         speed[reverse] *= -1.0
         climb = np.clip(away[:, 2] / LOOK_AHEAD, -able.climb, able.climb)
-        return np.column_stack([course, speed, climb, np.zeros(len(state))])
+        return np.column_stack([course, speed, climb, np.zeros(len(state))]), stops
 
 
 def _velocity(state: Floats) -> Floats:

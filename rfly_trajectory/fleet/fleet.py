@@ -443,6 +443,8 @@ class Fleet:
     def sample_vehicles(self, vehicle: Ints, times: Floats) -> VehicleMotion:
         """Return the motion of the vehicles with these indices (k,) at the fleet times (k,), s."""
         progress = speed_profile.progress(self._departures, vehicle, times)
+        if self._paths is None:
+            return VehicleMotion(progress, np.zeros((0, 6)), np.zeros((0, 3)), np.zeros(0))
         points = self._points(vehicle, progress)
         ground, _ = self._ground(vehicle, points, progress)
         pose = poses(

@@ -43,7 +43,7 @@ class KeptClear:
         subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
 
     def forget(self) -> None:
-        """Put all vehicles back on their tracks: the fleet restarts."""
+        """Put all vehicles back on their tracks."""
         self._avoidance = None
 
     def states(self, fleet: Fleet, time: float, source: str, stamp_ns: int) -> VehicleStates:
@@ -58,7 +58,10 @@ class KeptClear:
         return self._avoidance.sample(time, source=source, stamp_ns=stamp_ns)
 
     def place(self, name: str) -> None:
-        """Take a vehicle from where it is to its new path's start at the next change."""
+        """Take a vehicle to where its new path has it at the next change.
+
+        It may be a new one with the name of one that was here.
+        """
         self._placed.add(name)
 
     @property

@@ -155,6 +155,8 @@ class FleetEntities:
             self._remove(set(self._spawned))
         if scope & simulation_services.SCOPE_STATE:
             self._follow.forget()
+            if node.kept_clear is not None:
+                node.kept_clear.forget()
             node.change_vehicles(node.plan.vehicles, node.plan.vehicles)
         if scope & simulation_services.SCOPE_TIME:
             self._run.restart()
@@ -395,6 +397,8 @@ class FleetEntities:
         )
 
         self._spawned[name] = what
+        if self._node.kept_clear is not None:
+            self._node.kept_clear.place(name)
         self._node.change_vehicles((*fleet.vehicles, vehicle), (*plan.vehicles, vehicle))
 
     def _spawn_many(self, request: Any, response: Any) -> Any:

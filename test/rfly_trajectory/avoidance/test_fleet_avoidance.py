@@ -74,6 +74,45 @@ def test_two_that_cross_pass_each_other_and_arrive_on_their_tracks():
     assert np.hypot(*(places[-1, 1, :2] - (0.0, 60.0))) < 3.0
 
 
+def test_one_that_was_held_up_arrives_at_its_end_and_is_late_no_more_then():
+    """Twelve that all cross one middle come to their own ends, and stand there."""
+    turn = np.linspace(0.0, 2.0 * np.pi, 12, endpoint=False)
+    starts = 70.0 * np.column_stack([np.cos(turn), np.sin(turn)])
+    vehicles = [vehicle(f"v{i}", i + 1, at, -at) for i, at in enumerate(starts)]
+    avoidance = FleetAvoidance(Fleet(vehicles, flat()), 0.0)
+    at_end = avoidance.sample(50.0).position
+    np.testing.assert_allclose(at_end[:, :2], -starts, atol=1e-3)
+    late = avoidance.late
+    assert 0.0 < late < 20.0
+    assert avoidance.sample(100.0).position.tolist() == at_end.tolist()
+    assert (avoidance.late, avoidance.off_track) == (late, [])
+
+
+def test_one_beside_its_end_stops_there_and_is_late_no_more():
+    """It stands; its new path comes to an end 2.8 m away, half to its left, two seconds later."""
+    fleet = Fleet([EAST], flat())
+    avoidance = FleetAvoidance(fleet, 0.0)
+    avoidance.sample(20.0)
+    beside = vehicle("east", 1, (-58.0, 2.0), (62.0, 2.0), delay=2.0)
+    avoidance.use(fleet.of([beside]), None)
+    assert avoidance.sample(60.0).position[0].tolist() == [60.0, 0.0, 0.0]
+    assert avoidance.late < 1.0
+
+
+def test_no_vehicles_and_no_time():
+    fleet = Fleet([EAST], flat())
+    none = fleet.of([])
+    avoidance = FleetAvoidance(none, 0.0)
+    assert len(avoidance.sample(1.0)) == 0
+    avoidance.use(fleet, None)
+    assert (avoidance.sample(2.0).position == fleet.sample(2.0).position).all()
+    for time in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="time: (nan|inf) s, expected a finite number"):
+            avoidance.sample(time)
+    avoidance.use(none, None)
+    assert len(avoidance.sample(3.0)) == 0
+
+
 def test_a_box_on_the_track_is_driven_round():
     fleet = Fleet([EAST], flat())
     box = ObjectBoxes([(0.0, 0.0, 1.0)], [(2.0, 2.0, 1.0)])

@@ -527,6 +527,40 @@ def test_what_a_fleet_in_the_place_of_another_leaves_is_removed(client):
     assert client.peer.call(LoadFleet, "/trajectory_node/load_fleet", fleet=path).success
 
 
+def test_one_that_keeps_clear_is_put_back_deleted_and_spawned_elsewhere(domain_id, tmp_path):
+    """It follows a path aside, a reset of state ends that; a second one has its name."""
+    from node_harness import NodeProcess, Peer
+    from simulation_interfaces.msg import EntityState
+
+    path = tmp_path / "lead.yaml"
+    path.write_text(FLEET, encoding="utf-8")
+    peer = Peer(domain_id)
+    TerrainSource(peer).publish(ground())
+    with NodeProcess("trajectory_node", domain_id, {"fleet": f"'{path}'", "avoidance": "true"}):
+        client = Client(peer, None, str(path))
+        states = receive_states(peer)
+        peer.spin_until(lambda: states)
+        client.go(PAUSED)
+        client("step_simulation", steps=50)
+        before = xyz(client.state_of("lead").pose.position)
+        away = EntityState()
+        away.pose.position.y = 30.0
+        assert client("set_entity_state", entity="lead", state=away).result.result == OK
+        assert xyz(client.state_of("lead").pose.position)[:2] == pytest.approx((0.0, 30.0))
+        assert client("reset_simulation", scope=STATE).result.result == OK
+        assert xyz(client.state_of("lead").pose.position) == pytest.approx(before)
+
+        # the last one goes, and comes elsewhere
+        assert client("delete_entity", entity="lead").result.result == OK
+        assert client("get_entities_states").states == []
+        for x in (50.0, 20.0):
+            assert client.spawn("car", x, 40.0, name="taxi").result.result == OK
+            place = xyz(client.state_of("taxi").pose.position)
+            assert place[:2] == pytest.approx((x, 40.0))
+            assert client("delete_entity", entity="taxi").result.result == OK
+    peer.close()
+
+
 def test_one_that_keeps_clear_is_told_and_moved_as_it_is(domain_id, tmp_path):
     """It stands on the lead's way, which waits or goes round; then it is put aside."""
     from node_harness import NodeProcess, Peer
