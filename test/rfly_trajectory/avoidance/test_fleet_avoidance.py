@@ -107,7 +107,7 @@ def test_no_vehicles_and_no_time():
     avoidance.use(fleet, None)
     assert (avoidance.sample(2.0).position == fleet.sample(2.0).position).all()
     for time in (np.nan, np.inf):
-        with pytest.raises(ValueError, match="time: (nan|inf) s, expected a finite number"):
+        with pytest.raises(ValueError, match=r"time: (nan|inf) s, expected a finite number"):
             avoidance.sample(time)
     avoidance.use(none, None)
     assert len(avoidance.sample(3.0)) == 0
