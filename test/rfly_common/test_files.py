@@ -9,6 +9,8 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,9 +184,21 @@ def test_a_replaced_file_keeps_its_permissions_and_a_new_one_has_the_usual(tmp_p
     assert (tmp_path / "new.csv").stat().st_mode == plain.stat().st_mode
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path):
-    target = tmp_path / "kept.csv"
+@pytest.fixture
+def folder_of_nobody():
+    """A folder that anybody may write, for a user who is not root: root may write every file."""
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        if user == 0:
+            os.seteuid(65534)
+        yield folder
+        os.seteuid(user)
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(folder_of_nobody):
+    target = folder_of_nobody / "kept.csv"
     target.write_text("old")
     target.chmod(0o444)
     with pytest.raises(PermissionError, match=r"kept\.csv"):
