@@ -94,10 +94,10 @@ def open_whole(path: StrPath) -> Iterator[BinaryIO]:
 
     If the block raises or the process is killed, the old file stays, or none. The new file has the
     old one's permissions. A link is followed; a device or a pipe, such as /dev/stdout, is written
-    directly. Raises OSError, with the name of the target.
+    directly. Raises OSError, with the name of the target, also for a pipe that nobody reads.
     """
     if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as stream:
+        with open(path, "wb", opener=_open_at_once) as stream:
             yield stream
         return
 
@@ -121,6 +121,14 @@ def open_whole(path: StrPath) -> Iterator[BinaryIO]:
             # the user named the target, not the part
             raise OSError(error.errno, error.strerror, str(target)) from error
         raise
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a pipe or a device for writing, without waiting for a reader."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+    if fcntl is not None:
+        os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _permissions(path: Path) -> int | None:

@@ -3,6 +3,7 @@
 
 """Files are opened in one way: at once, regular ones only, and none above its limit."""
 
+import errno
 import os
 import resource
 import socket
@@ -210,6 +211,9 @@ def test_a_pipe_is_written_and_stays(tmp_path):
     """Also that of `command | other`, which has no path, and `>(other)` of a shell."""
     named = tmp_path / "pipe"
     os.mkfifo(named)
+    with pytest.raises(OSError, match="pipe") as caught:
+        write_text(named, "nobody reads this, and nobody waits")
+    assert caught.value.errno == errno.ENXIO
     reader = os.open(named, os.O_RDONLY | os.O_NONBLOCK)
     write_text(named, "heights")
     assert os.read(reader, 100) == b"heights"
