@@ -279,7 +279,7 @@ class AttitudeController:
     def note_speeds(self, measured: Floats) -> None:
         """Take note of measured speeds, (rotors,), rad/s: those of failed rotors count.
 
-        A speed that nobody measures, NaN, counts as 0.
+        An unmeasured speed, NaN, counts as 0.
         """
         self._turning = np.zeros(self.params.rotors)
         """Speeds of failed rotors that turn nevertheless, (rotors,), rad/s."""
@@ -325,8 +325,8 @@ class AttitudeController:
     def _allocated(self, wrench: Floats) -> Floats:
         """Return the rotor speeds, (rotors,), rad/s, for thrust and moments, (4,).
 
-        A failed rotor that turns nevertheless is told to turn as all would alike. The others make
-        up for it.
+        A failed rotor that turns nevertheless gets the speed that all would have alike. The others
+        make up for it.
         """
         if not self._failed:
             return self.mixer.rotor_speeds(wrench)

@@ -456,7 +456,7 @@ class FlightController:
         return self._command(self.time, self._rotor_speeds(now), dt)
 
     def note_command(self, speeds: Floats) -> None:
-        """Take note of what the rotors are told in place of the last command, (rotors,), rad/s."""
+        """Take note of the speeds sent in place of the last command, (rotors,), rad/s."""
         self.attitude_loop.commanded = speeds
 
     def _command(self, time: float, speeds: Floats, dt: float) -> RotorCommand:
@@ -588,7 +588,7 @@ class FlightController:
             self._request(Mode.LAND, "the motion command is lost")
 
     def _check_rotors(self, joints: JointSamples) -> None:
-        """Find the rotors that do not do what they are told."""
+        """Find the rotors that do not follow their commands."""
         watch = self.rotor_watch
         if joints.rotor_rate.shape[1] != self.params.rotors:
             return

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Watch over rotors that do not do what they are told, by their encoders.
+"""Watch over rotors that do not follow their commands, by their encoders.
 
 Theory of operation. A rotor follows its command with its lag, so its speed lies between the command
 and the speed expected by that lag. A rotor
@@ -93,7 +93,7 @@ Its moment is so small then that the flight law makes up for it.
 
 
 class _BodyEvidence:
-    """Moments by which the body shows whether rotors turn as measured, or as expected."""
+    """Moments of the body that show whether rotors turn as measured, or as expected."""
 
     def __init__(self, params: VehicleParameters) -> None:
         self._levers = rotor_matrix(params)[1:3].T
@@ -267,7 +267,7 @@ class RotorWatch:
     def _stuck(self, speeds: Floats, expected: Floats, period: float) -> Bools:
         """Return which rotors have not moved while their commands have, (rotors,).
 
-        A speed that nobody measures, NaN, shows nothing.
+        An unmeasured speed, NaN, shows nothing.
         """
         hover = self._params.hover_speed
         moves = np.abs(speeds - self._place) > STILL_SHARE * hover

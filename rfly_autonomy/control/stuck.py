@@ -53,7 +53,7 @@ FAST_ENOUGH = 0.5
 
 @dataclass(frozen=True)
 class StuckLimits:
-    """Time and distance by which a vehicle counts as stuck."""
+    """Time and distance after which a vehicle counts as stuck."""
 
     time: float = 10.0
     """Time within which it has to leave its place, s; 0: it is never stuck."""
@@ -180,7 +180,7 @@ class _Turning:
 
 
 class SteeringWatch:
-    """Watch over the steering: `text` tells how it fails to follow its command, otherwise empty.
+    """Watch over the steering: `text` says how it fails to follow its command, else it is empty.
 
     The angle is expected by the lag and the largest rate of the steering. A steering that makes a
     share of its turns is found by the covariance of both angles long before their difference is

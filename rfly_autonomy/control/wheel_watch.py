@@ -9,7 +9,7 @@ driven without a command; one that slips backwards while its torque is none, or 
 wheel that spins or slides by its own torque is no fault, whatever the ground.
 
 A vehicle whose motors all get no power coasts: rolling, air and slope take just the speed that they
-take by the model, however much the motors are told. On soft ground it is so for a moment only:
+take by the model, whatever the motors' command. On soft ground it is so for a moment only:
 there the motors push on until the speed is steady.
 """
 
@@ -110,7 +110,7 @@ class WheelWatch:
                 self.faults[f"brake_{name}"] = f"the brake of wheel {name} drags without a command"
 
     def watch_power(self, told: float, resistance: float, speed: float, dt: float) -> None:
-        """Take in the force that the motors are told and the resistance of the model, N.
+        """Take in the commanded force of the motors and the resistance of the model, N.
 
         `speed`: of the vehicle, m/s. dt: since the last time, s. While something else brakes or
         drives the vehicle, call `skip_power` instead.

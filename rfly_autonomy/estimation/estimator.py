@@ -377,7 +377,7 @@ class StateEstimator:
         return self._current_book()[field]
 
     def _current_book(self) -> Any:
-        """Return the filter's book, a record BOOK, after all readings so far."""
+        """Return the filter's book, a record BOOK, after all readings."""
         self._filter.advance()
         return self._filter.book[0]
 
@@ -617,7 +617,7 @@ class StateEstimator:
             self._filter.append(self._filter.end_time + COAST_PERIOD, np.zeros(6), NOTHING)
 
     def _turn_on(self, motion: RotorMotion) -> None:
-        """Go on by the rotors from the motion so far."""
+        """Go on by the rotors from the present motion."""
         last = self._filter.last_row
         rates = last.rates
         if last.source != ROTORS:

@@ -298,7 +298,7 @@ def _load(file: str, map_name: str, search_path: list[str] | None, most: int) ->
 
 
 def _read(read: "Callable[[], Result]") -> "Result":
-    """Return what a reader of fleets returns. Raise ConfigError that tells of --max-vehicles."""
+    """Return what a reader of fleets returns. Raise ConfigError that names --max-vehicles."""
     from rfly_common.errors import TooLargeError
 
     try:
@@ -310,7 +310,7 @@ def _read(read: "Callable[[], Result]") -> "Result":
 
 
 def _on_map(fleet: "Fleet", map_name: str, search_path: list[str] | None) -> "Fleet":
-    """Return a fleet over a map, and tell what is not used of its files."""
+    """Return a fleet over a map, and print what is not used of its files."""
     for note in fleet.notes:
         print(printable(f"note: {note}"), file=sys.stderr)
     return fleet.on_terrain(options.load_map(map_name, search_path, options.ThirdPixel.truncate))

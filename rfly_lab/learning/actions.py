@@ -54,7 +54,7 @@ YAWING = 0.5
 
 
 class Commands(NamedTuple):
-    """Constants by which a kernel turns actions into rows of commands."""
+    """Constants with which a kernel turns actions into rows of commands."""
 
     air: int
     """An `Air`."""

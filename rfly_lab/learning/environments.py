@@ -269,7 +269,7 @@ class LandAirEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         return self._camera.picture(0)
 
     def _info(self) -> Info:
-        """Return the facts beside an observation."""
+        """Return the facts that go with an observation."""
         return {
             "ending": int(self.batch.endings[0]),
             "distance": float(self.batch.episodes.distance[0]),

@@ -292,7 +292,7 @@ def fill_gaps(heights: NDArray[np.float32]) -> None:
     The membrane hangs from the rims of the gaps: each filled cell becomes the mean of its four
     neighbours, without those beyond the edge of the map. This is the discrete Laplace equation,
     with the heights around a gap given. At least one cell must be finite. More than a million cells
-    are approached to about a thousandth of the heights' differences, which nobody sees in a guess.
+    are approached to about a thousandth of the heights' differences.
     """
     from scipy import sparse
     from scipy.sparse import linalg

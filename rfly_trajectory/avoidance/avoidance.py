@@ -66,7 +66,7 @@ class AvoidanceAction(enum.IntEnum):
 
 @dataclass(frozen=True)
 class OtherVehicles(Rows):
-    """Vehicles that somebody else moves, who need not give way, (k,) rows.
+    """Vehicles that others move, which need not give way, (k,) rows.
 
     Where one may be grows with the age of its position: from where its velocity leads by
     ½ `unrest` t², but at most by `most` t. So a link that loses messages keeps others farther away.

@@ -170,7 +170,7 @@ class FleetAvoidance:
 
     @property
     def late(self) -> float:
-        """Time by which the last vehicle is behind its plan, s."""
+        """Delay of the last vehicle against its plan, s."""
         return float(self._now.late.max(initial=0.0))
 
     @property

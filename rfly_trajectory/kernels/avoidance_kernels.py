@@ -310,7 +310,7 @@ def first_conflict(
 ) -> float:
     """Return the time, s, at which an intent of vehicle i first meets something; inf: never.
 
-    Who has waited for long needs less room beside intents.
+    A vehicle that has waited for long needs less room next to intents.
     """
     share = COMFORT * (1.0 - waited / LONGEST_WAIT)
     body = body_of(able, i)

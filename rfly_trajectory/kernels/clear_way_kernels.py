@@ -141,7 +141,7 @@ def room_of_fallbacks(
     other_circle: float,
     other_body: Body,
 ) -> float:
-    """Return the least room between two ways of which one or both end in a circle.
+    """Return the least room between two ways, one or both of which end in a circle.
 
     The signed radius of the circle is 0 for a vehicle that stops. After place 1 a fixed wing may be
     anywhere on its circle, whose centre the next places are.
