@@ -51,6 +51,9 @@ AHEAD = 0.2
 MOST_STEPS = 1200
 """Steps that are made up for at once; after a longer jump of time the fleet is put on its tracks.
 """
+MOST_BACK = 1.0
+"""Step of time back, s, up to which vehicles stand where they are; after a longer one the fleet is
+put on its tracks."""
 STEERING = math.radians(35.0)
 """Largest angle of the front wheels; with the wheelbase it gives the turning radius."""
 
@@ -220,10 +223,11 @@ class FleetAvoidance:
     def advance(self, time: float) -> None:
         """Move the fleet to a fleet time, s; to the end of the step in which it is.
 
+        A small step back, as a wall clock does it, changes nothing.
         Raise ValueError for a time that is not finite.
         """
         finite_number("time", time, "s", error=ValueError)
-        if not self._time - STEP <= time <= self._time + MOST_STEPS * STEP:
+        if not self._time - MOST_BACK <= time <= self._time + MOST_STEPS * STEP:
             self._put_on_tracks(time)
         while self._time < time:
             self._step()

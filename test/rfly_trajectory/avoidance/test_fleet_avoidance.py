@@ -157,6 +157,17 @@ def test_a_vehicle_that_comes_and_one_that_goes_leave_the_others_where_they_are(
     assert np.allclose(avoidance.sample(7.0).position[1], fleet.sample(7.0).position[1], atol=0.5)
 
 
+def test_after_a_small_step_back_of_time_none_leaves_its_place():
+    fleet = Fleet([EAST, NORTH], flat())
+    avoidance = FleetAvoidance(fleet, 0.0)
+    before = avoidance.sample(9.0).position
+    assert np.hypot(*(before - fleet.sample(9.0).position)[0, :2]) > 2.0
+    for back in (0.03, 0.08, 0.4):
+        after = avoidance.sample(9.0 - back).position
+        assert np.hypot(*(after - before)[:, :2].T).max() <= 8.0 * back + 0.01
+    assert (avoidance.sample(9.0).position == before).all()
+
+
 def test_after_a_jump_of_time_all_are_on_their_tracks():
     fleet = Fleet([EAST, NORTH], flat())
     avoidance = FleetAvoidance(fleet, 0.0)
