@@ -301,27 +301,29 @@ class FleetAvoidance:
         cars = self._avoidance.able.kind == GROUND
         wish[cars, 3] = (there[:, TURN] * there[:, SPEED])[cars]
         back = np.flatnonzero(~exact)
-        wishes_back, stops = self._wishes_back(own, side)
+        wishes_back, is_behind = self._wishes_back(own, side, here)
         wish[back] = wishes_back[back]
 
         self._avoidance.step(wish, there, exact)
         after = self._avoidance.state.copy()
         on_track = exact & (np.abs(after - there) <= 1e-9).all(axis=1)
 
-        # a vehicle's own time waits while it is behind, unless it goes no farther
+        # a vehicle's own time waits while it is behind
         along = (error[:, :2] * _velocity(here)[:, :2]).sum(axis=1)
         speed = np.abs(here[:, SPEED])
         ahead = np.divide(along, speed**2, out=np.zeros(len(state)), where=speed > 0.1)
-        pace = np.where(exact | stops, 1.0, np.clip(1.0 + ahead, 0.0, 1.5))
+        slowest = np.where(is_behind, 0.0, 1.0)
+        pace = np.where(exact, 1.0, np.clip(1.0 + ahead, slowest, 1.5))
         late = np.maximum(now.late + STEP * (1.0 - pace), 0.0)
         self._before = now
         self._now = _Instant(after, late, on_track)
         self._time += STEP
 
-    def _wishes_back(self, own: Floats, side: Floats) -> tuple[Floats, Bools]:
+    def _wishes_back(self, own: Floats, side: Floats, here: Floats) -> tuple[Floats, Bools]:
         """Return the wishes (n, 4) with which vehicles come back to their tracks.
 
-        Also return which of them stop near their ends, (n,).
+        Also return which of them have farther to go than from where their plans have them, (n,):
+        not those that stop near their ends, or are where their tracks will turn back to.
         """
         able = self._avoidance.able
         state = self._now.state
@@ -343,7 +345,9 @@ class FleetAvoidance:
         course[reverse] += math.pi
         speed[reverse] *= -1.0
         climb = np.clip(away[:, 2] / LOOK_AHEAD, -able.climb, able.climb)
-        return np.column_stack([course, speed, climb, np.zeros(len(state))]), stops
+        left = np.linalg.norm(away, axis=1)
+        is_behind = ~stops & (left > np.linalg.norm(aim[:, :3] - here[:, :3], axis=1))
+        return np.column_stack([course, speed, climb, np.zeros(len(state))]), is_behind
 
 
 def _velocity(state: Floats) -> Floats:

@@ -88,6 +88,24 @@ def test_one_that_was_held_up_arrives_at_its_end_and_is_late_no_more_then():
     assert (avoidance.late, avoidance.off_track) == (late, [])
 
 
+@pytest.mark.parametrize("kind", ["ground", "multirotor"])
+def test_one_that_was_held_up_turns_at_its_ends(kind):
+    """Both go to and fro, which takes 19 s each way, and meet in the middle each time."""
+    height = {} if kind == "ground" else {"height": 20.0}
+    vehicles = [
+        Vehicle(own.name, own.id, CAR, own.path, own.profile, "ping_pong", kind, **height)
+        for own in (EAST, NORTH)
+    ]
+    avoidance = FleetAvoidance(Fleet(vehicles, flat()), 0.0)
+    places = track(avoidance, 90.0)
+    along = np.column_stack([places[:, 0, 0], places[:, 1, 1]])
+    sides = np.sign(np.where(np.abs(along) > 50.0, along, 0.0))
+    for side in sides.T:
+        turns = np.flatnonzero(np.diff(side[side != 0.0]))
+        assert len(turns) >= 4
+    assert avoidance.late < 15.0
+
+
 def test_one_beside_its_end_stops_there_and_is_late_no_more():
     """It stands; its new path comes to an end 2.8 m away, half to its left, two seconds later."""
     fleet = Fleet([EAST], flat())
