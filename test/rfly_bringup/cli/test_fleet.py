@@ -162,7 +162,9 @@ def test_deconflict_writes_a_fleet_with_which_nothing_is_wrong(tmp_path, monkeyp
     assert rfly(monkeypatch, capsys, "check", "crossing.yaml")[0] == 1
 
     words = ("deconflict", "crossing.yaml", "--out", "clear.yaml")
-    assert rfly(monkeypatch, capsys, *words) == (0, "north: departs 1 s later\nclear.yaml\n", "")
+    # with a cold cache it also says, as an error, that it compiles kernels
+    code, printed, _ = rfly(monkeypatch, capsys, *words)
+    assert (code, printed) == (0, "north: departs 1 s later\nclear.yaml\n")
     code, out, _ = rfly(monkeypatch, capsys, "check", "clear.yaml")
     assert (code, "nothing is wrong" in out) == (0, True)
 

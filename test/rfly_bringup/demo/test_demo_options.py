@@ -43,7 +43,7 @@ from rfly_bringup.runner.supervisor import Supervisor
 
 started = []
 Supervisor._start = lambda self, name, command: started.append(name)
-up.compile_for_nodes = lambda executables: signal.raise_signal(signal.SIGINT)
+up.compile_for_nodes = lambda executables, avoidance: signal.raise_signal(signal.SIGINT)
 Demo(Console(), {}).run(None)
 print("started", started)
 """
