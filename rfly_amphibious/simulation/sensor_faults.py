@@ -45,7 +45,7 @@ class SensorFaults:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the samples so far."""
+        """Forget all earlier samples."""
         self._last: dict[str, Any] = {}
         """Last samples that were delivered, by kind."""
         self._waiting: dict[tuple[int, str], list[tuple[float, Any]]] = {}

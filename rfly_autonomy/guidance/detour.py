@@ -56,7 +56,7 @@ class Detours:
         ahead = min(most, max(along[first], 0.0))
 
         def way(side: float, aside: float) -> Floats:
-            """Return the corners beside the place, (2, 2), m."""
+            """Return the corners of the way around the place, (2, 2), m."""
             beside = place + side * aside * self._length * left
             return np.array((beside, beside + ahead * direction))
 

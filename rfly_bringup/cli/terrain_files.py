@@ -201,7 +201,7 @@ def void(nodata: str | None) -> float | Literal["none"] | None:
 
 
 def _print_gaps(gaps: "Gaps") -> None:
-    """Tell which cells were filled, and which heights may be none."""
+    """Print which cells were filled, and which heights may be none."""
     from rfly_terrain.files.gaps import plain
 
     if gaps.missing:
@@ -217,7 +217,7 @@ def _print_gaps(gaps: "Gaps") -> None:
 
 
 def _print_import(facts: "ImportFacts") -> None:
-    """Tell what an import did to a raster's scale, north, place and heights."""
+    """Print what an import did to a raster's scale, north, place and heights."""
     band, bands = facts.band
     if bands > 1:
         print(f"heights from band {band} of {bands}")

@@ -24,7 +24,7 @@ _PX4 = "build/px4_sitl_default/bin/px4"
 
 
 def start_commands(autopilot: str, nodes: Sequence[StartedNode]) -> list[str]:
-    """Return lines that tell how to start the autopilot of each vehicle.
+    """Return lines that explain how to start the autopilot of each vehicle.
 
     `autopilot` is the argument of `amphibious_nodes`, `nodes` is its result.
     """

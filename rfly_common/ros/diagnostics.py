@@ -79,7 +79,7 @@ class Diagnostics:
         self.counters[reason] = self.counters.get(reason, 0) + number
 
     def drop(self, reason: str, number: int, what: str, *, subject: str = "") -> bool:
-        """Count dropped input under its reason, and tell it with the sentence `what`.
+        """Count dropped input under its reason, and report it with the sentence `what`.
 
         `reason` is the value of a `Reason`; its documentation describes `subject`. Returns True if
         this subject had no such fault recently.
@@ -88,14 +88,14 @@ class Diagnostics:
         return self._tell(reason, notice, number)
 
     def refuse(self, counter: str, text: str, *, subject: str = "", number: int = 1) -> bool:
-        """Count refused input, and tell it: in the log once, here as long as it goes on.
+        """Count refused input, and report it: in the log once, here as long as it goes on.
 
         `counter` names the kind of the fault, `subject` its source.
         """
         return self._tell(counter, Notice(text, Reason.OTHER, subject), number)
 
     def warn(self, kind: str, text: str) -> bool:
-        """Tell of a fault of this kind without counting. Return True if there was none recently."""
+        """Report a fault of this kind without counting. Return True if there was none recently."""
         return self._faults.begin(kind, Notice(text))
 
     def _tell(self, kind: str, notice: Notice, number: int) -> bool:

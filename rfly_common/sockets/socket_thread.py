@@ -61,7 +61,7 @@ class ReadBudget:
         self._earned_at_s = time.monotonic()
 
     def spend(self, size: int, reads: int = 1) -> None:
-        """Pay for reads of so many bytes together."""
+        """Pay for reads of `size` bytes together."""
         self.left -= reads * self.per_read + size * self.per_byte
 
     def pause_s(self) -> float:

@@ -34,7 +34,7 @@ _logged_at: dict[str, float] = {}
 
 
 class ErrorReport(NamedTuple):
-    """What is said about an unexpected error."""
+    """An unexpected error, as the log and the diagnostics report it."""
 
     place: str
     """File and line."""

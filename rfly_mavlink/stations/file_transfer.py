@@ -268,7 +268,7 @@ class FileTransfer:
         return self._actions[request.opcode](request, peer)
 
     def tick(self, wall: float) -> None:
-        """Go on with bursts and checksums, and close files that nobody reads."""
+        """Go on with bursts and checksums, and close files that are no longer read."""
         for key, session in list(self._sessions.items()):
             if session.burst is None and wall - session.used_at > SESSION_S:
                 self._close(key)

@@ -625,7 +625,7 @@ class FlightLogic:
             self._transition(FlightEvent.RESUME)
 
     def _is_outdated(self, phase: ShownPhase) -> bool:
-        """Return whether a phase is older than the last command, as far as can be told."""
+        """Return whether a phase may be older than the last command."""
         awaited = self._awaited
         if awaited is None or phase is awaited.phase:
             return False

@@ -104,7 +104,7 @@ class ProjectionAxes:
 
 @dataclass(frozen=True)
 class ImportFacts:
-    """What was done to a raster's cells, for whoever has asked for the import."""
+    """Facts of an import: what was done to the raster's cells."""
 
     axes: ProjectionAxes | None = None
     """The raster's own axes; None for one in degrees, and where they are not defined."""

@@ -71,7 +71,7 @@ class FollowedPlace:
             self._refuse(self.params.window_topic, error)
 
     def _refuse(self, source: str, error: RflyError) -> None:
-        """Tell of a place that cannot be used."""
+        """Report a place that cannot be used."""
         self._diagnostics.refuse("refused_places", f"{source}: {error}", subject=source)
 
     def _take(self, position: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:

@@ -326,7 +326,7 @@ class PathBuilder:
         return self
 
     def path(self, closed: bool = False) -> Path:
-        """Return the pieces so far as a path."""
+        """Return the pieces as a path."""
         values = np.zeros((len(self._pieces), PIECE_VALUES))
         for row, (_, _, numbers) in zip(values, self._pieces, strict=True):
             row[: len(numbers)] = numbers

@@ -45,7 +45,7 @@ class FrameQueue(Generic[Item]):
             return None if self._closed or not self._items else self._pop()
 
     def close(self) -> None:
-        """Give up what waits, and return None to whoever waits."""
+        """Drop the frames that wait, and return None to all readers that wait."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
