@@ -20,6 +20,8 @@ _UNLIT = 0.62
 """Linear brightness of ground without light, about that of level ground in the sun."""
 
 
+_NORMALS_WEIGHT = 1000.0
+"""Weight of the mesh's normals beside those that a browser works out."""
 _CLAMP_TO_EDGE = 33071
 """Number in glTF of textures that end at their edge; by default they repeat."""
 
@@ -62,9 +64,31 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True, is_photo: bool = False) -> 
     if is_photo:
         document["samplers"] = [{"wrapS": _CLAMP_TO_EDGE, "wrapT": _CLAMP_TO_EDGE}]
         document["textures"][0]["sampler"] = 0
+    if lit:
+        _keep_normals(document)
     used = {"KHR_texture_transform": bool(tiles), "KHR_materials_unlit": not lit}
     document["extensionsUsed"] = [name for name, is_used in used.items() if is_used]
     return _put_together(document, rest)
+
+
+def _keep_normals(document: dict[str, Any]) -> None:
+    """Add the normals as a morph target of large weight.
+
+    viser's page works out normals anew from the faces. They would be those of one side at the rim
+    of a patch, and level on its walls. What a morph target adds to them, stays.
+    """
+    accessors = document["accessors"]
+    [mesh] = document["meshes"]
+    [primitive] = mesh["primitives"]
+    normals = dict(accessors[primitive["attributes"]["NORMAL"]])
+
+    # a view of the same bytes, because the page writes into those of the first
+    document["bufferViews"].append(document["bufferViews"][normals["bufferView"]])
+    normals["bufferView"] = len(document["bufferViews"]) - 1
+    still = {key: normals[key] for key in ("componentType", "count", "type")}  # zeros
+    primitive["targets"] = [{"POSITION": len(accessors), "NORMAL": len(accessors) + 1}]
+    accessors += [still, normals]
+    mesh["weights"] = [_NORMALS_WEIGHT]
 
 
 def _jpeg(picture: Any) -> Image.Image:

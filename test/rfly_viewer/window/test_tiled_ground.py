@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import threading
 import time
 
+import cv2
 import numpy as np
 import pytest
 from chromium_harness import Chromium
@@ -16,6 +19,10 @@ from node_harness import wait_until
 from rfly_common.errors import TerrainFormatError
 from rfly_terrain import HeightMap, TiledHeightMap, write_geotiff
 from rfly_terrain.files.writer import write_height_map
+from rfly_viewer.drawing.screen import Screen
+from rfly_viewer.drawing.terrain_glb import terrain_glb
+from rfly_viewer.drawing.terrain_levels import PatchMaker
+from rfly_viewer.drawing.terrain_mesh import region_mesh
 from rfly_viewer.scene.state_batches import StateBatch
 from rfly_viewer.window.chromium import chromium_program
 
@@ -139,36 +146,147 @@ def test_a_fast_vehicle_does_not_replace_what_a_slow_server_reads(viewer, monkey
     assert places == [2000.0, 4000.0]
 
 
+@contextlib.contextmanager
+def page_of(viewer, width, height):
+    """Open the window in a browser that shows the scene alone, without haze."""
+    from rfly_viewer.window.film import _ONLY_THE_SCENE
+
+    viewer.server.scene.configure_fog(0.0, 1.0, enabled=False)
+    with contextlib.closing(viewer), Chromium(width, height) as browser:
+        browser.before_load(_ONLY_THE_SCENE)
+        browser.open(viewer.address)
+        drawn_until(viewer, viewer.cameras.current, "a page")
+        yield browser
+
+
+def look(viewer, x, y, z, pitch, yaw):
+    """Move the cameras: m east, north and up, degrees."""
+    viewer.state.run_command(f"RflyCameraPosAng {y} {x} {-z} 0 {pitch} {yaw}")
+    viewer.draw(time.monotonic())
+
+
+def still_picture(viewer, browser):
+    """Return the picture when it stays."""
+    last = [browser.picture().astype(int)]
+
+    def is_still():
+        viewer.draw(time.monotonic())
+        last.append(browser.picture().astype(int))
+        return viewer.is_settled and np.abs(last[-1] - last[-2]).mean() < 0.05
+
+    wait_until(is_still, "a picture that stays")
+    return last[-1]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed")
 def test_tiles_look_like_the_whole_map(folder):
     """The same cameras see the same ground, but for its grain: with light, near and far."""
-    from rfly_viewer.window.film import _ONLY_THE_SCENE
-
     pictures = []
     for name in ("Hills", "whole.png"):
         viewer = viewer_of(folder / name, shadows=True)
-        viewer.server.scene.configure_fog(0.0, 1.0, enabled=False)
-        with Chromium(320, 240) as browser:
-            browser.before_load(_ONLY_THE_SCENE)
-            browser.open(viewer.address)
-            drawn_until(viewer, viewer.cameras.current, "a page")
-            for x, y, z, pitch, yaw in ((0, 0, 12_000, -90, 0), (-2000, -1000, 900, -15, 45)):
-                viewer.state.run_command(f"RflyCameraPosAng {y} {x} {-z} 0 {pitch} {yaw}")
-                viewer.draw(time.monotonic())
-                drawn_until(viewer, lambda viewer=viewer: viewer.is_settled, "the ground")
-                last = [browser.picture().astype(int)]
-
-                def is_still(viewer=viewer, browser=browser, last=last):
-                    viewer.draw(time.monotonic())
-                    last.append(browser.picture().astype(int))
-                    return viewer.is_settled and np.abs(last[-1] - last[-2]).mean() < 0.05
-
-                wait_until(is_still, "a picture that stays")
-                pictures.append(last[-1])
-        viewer.close()
+        with page_of(viewer, 320, 240) as browser:
+            for camera in ((0, 0, 12_000, -90, 0), (-2000, -1000, 900, -15, 45)):
+                look(viewer, *camera)
+                pictures.append(still_picture(viewer, browser))
     for tiles, whole in zip(pictures[:2], pictures[2:], strict=True):
         off = np.abs(tiles - whole)
         assert whole.std() > 15
         assert off.mean() < 14
         assert (off.max(axis=2) > 90).mean() < 0.005  # no hole, no wall
+
+
+WIDTH = 320
+HEIGHT = 240
+GREY = np.full((8, 8, 3), 150, np.uint8)
+RED = np.full((8, 8, 3), (255, 0, 0), np.uint8)
+MOST_EDGE_ON = 12
+"""Pixels of a picture, of which a part may be red."""
+QUADS = 400
+"""Quads a side of the mesh of all the map, each 37.5 m wide."""
+
+
+def borders_of_levels(viewer):
+    """Return columns and rows of pixels at which a finer patch meets a coarser one."""
+    [patches] = viewer._terrain._levels._browsers.values()
+    shown = [patch for patch in patches.shown if patch.level >= 0]
+    west, east, south, north = np.transpose([p.region(viewer.state.whole.bounds) for p in shown])
+    levels = np.array([patch.level for patch in shown])
+
+    # which level is 1 m beyond each side
+    share = np.linspace(0.002, 0.998, 250)[:, None]
+    x = west + share * (east - west)
+    y = south + share * (north - south)
+    sides = [(west - 1.0 + 0 * y, y), (east + 1.0 + 0 * y, y), (x, south - 1.0 + 0 * x)]
+    sides.append((x, north + 1.0 + 0 * x))
+    points = np.concatenate([np.stack(side, axis=-1) for side in sides]).reshape(-1, 2)
+    own = np.tile(levels, len(points) // len(levels))
+    px, py = points.T[..., None]
+    holds = (px > west) & (px < east) & (py > south) & (py < north)
+    is_border = (holds * (levels < own[:, None])).any(axis=1)
+
+    x, y = points[is_border].T
+    [client] = viewer.server.get_clients().values()
+    ground = np.column_stack([x, y, viewer.state.whole.altitude(x, y)])
+    pixels, ahead = Screen.of(client.camera).pixels(ground)
+    pixels = np.floor(pixels[ahead > 50.0] + [WIDTH / 2, HEIGHT / 2]).astype(int)
+    is_inside = ((pixels >= 0) & (pixels < [WIDTH, HEIGHT])).all(axis=1)
+    return np.unique(pixels[is_inside], axis=0).T
+
+
+def is_sky(picture):
+    """Return which pixels are blue."""
+    return picture[..., 2] > picture[..., 0] + 15.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lit", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
+@pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed")
+def test_levels_look_like_one_mesh(folder, monkeypatch, lit):
+    """No hole while a camera moves, and in the end no border of levels is seen.
+
+    The ground is grey, that below the patches red. SwiftShader draws a quarter of a pixel of it
+    where one of its triangles is seen edge-on, through ground that has no hole.
+    """
+    below = PatchMaker.below
+    monkeypatch.setattr(PatchMaker, "_picture", lambda self, region: GREY)
+    monkeypatch.setattr(
+        PatchMaker, "below", lambda self: dataclasses.replace(below(self), picture=RED)
+    )
+    viewer = viewer_of(folder / "Hills", shadows=lit)
+    whole = viewer.state.whole.part(viewer.state.whole.bounds)
+    mesh = region_mesh(whole, whole.bounds, QUADS, QUADS, GREY)
+    full = terrain_glb(mesh, lit, is_photo=True)
+
+    with page_of(viewer, WIDTH, HEIGHT) as browser:
+        for camera in ((-2000, -1000, 900, -15, 45), (3000, -2000, 500, -12, 200)):
+            x, y, z, pitch, yaw = camera
+            for away in (1500, 1000, 500):
+                look(viewer, x + away, y - away, z + away, pitch - away / 50, yaw + away / 20)
+                for _ in range(3):
+                    picture = browser.picture().astype(int)
+                    viewer.draw(time.monotonic())
+                    assert (picture[..., 0] > picture[..., 1] + 20).sum() <= MOST_EDGE_ON
+            look(viewer, *camera)
+            patches = still_picture(viewer, browser)
+            column, row = borders_of_levels(viewer)
+
+            # the same camera over one mesh
+            [shown] = [each.shown for each in viewer._terrain._levels._browsers.values()]
+            for handle in shown.values():
+                handle.visible = False
+            wait_until(lambda: is_sky(browser.picture()).all(), "no ground")
+            handle = viewer.server.scene.add_glb("/full", full, cast_shadow=False)
+            wait_until(lambda: not is_sky(browser.picture())[-1].any(), "the mesh")
+            one = browser.picture().astype(int)
+            handle.remove()
+            for handle in shown.values():
+                handle.visible = True
+
+            # crests of hills may be a pixel lower
+            ground = ~cv2.dilate(is_sky(one).astype(np.uint8), np.ones((7, 7))).astype(bool)
+            off = np.abs(patches - one).max(axis=2) * ground
+            assert len(row) > 300
+            assert off[row, column].max() < 6
+            assert (off > 6).mean() < 0.002
+            assert ground.mean() > 0.5
