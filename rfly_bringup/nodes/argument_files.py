@@ -100,7 +100,7 @@ def tracks_off_map(arguments: Mapping[str, str]) -> str:
 
 
 def check_files(arguments: Mapping[str, str]) -> None:
-    """Raise the reader's error for a wrong map, fleet or shape file, or a wrong shard."""
+    """Raise the reader's error for a wrong map, fleet or shape file, shard or area."""
     check_recorder(arguments)
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
 
@@ -129,6 +129,16 @@ def check_files(arguments: Mapping[str, str]) -> None:
         from rfly_trajectory.fleet.fleet_file import shard_range
 
         shard_range(arguments["shard"], 0)
+
+    if arguments.get("area"):
+        from rfly_trajectory.fleet.area_shards import checked_area
+
+        checked_area(
+            node_parameters(TRAJECTORY, arguments)["area"],
+            shard=arguments.get("shard", ""),
+            avoidance=arguments.get("avoidance") == "true",
+            per_vehicle="",
+        )
 
 
 def check_recorder(arguments: Mapping[str, str]) -> None:

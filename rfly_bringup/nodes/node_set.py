@@ -108,6 +108,11 @@ ARGUMENTS = (
         "part of the fleet that is driven here, i/n with i from 0 to n - 1 (default 0/1: all)",
     ),
     Argument(
+        "area",
+        "x0,y0,x1,y1 in m: the vehicles in this part of the map are driven here, the others by "
+        "hosts that share the ROS graph; -inf and inf are no border (--area=-inf,-inf,0,inf)",
+    ),
+    Argument(
         "start_time",
         "ROS time at which the fleet starts, s (default: with a running fleet, else at once)",
     ),
@@ -237,6 +242,7 @@ TRAJECTORY = NodeDescription(
         "fleet",
         "file_folders",
         "shard",
+        "area",
         "start_time",
         "time_scale",
         "avoidance",
@@ -297,6 +303,7 @@ _LISTS = {
     "file_folders": os.pathsep,
     "mission_vehicles": ",",
 }
+_NUMBER_LISTS = frozenset({"area"})
 
 
 def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict[str, Any]:
@@ -315,6 +322,8 @@ def node_parameters(node: NodeDescription, arguments: Mapping[str, str]) -> dict
             parameters[parameter] = text == "true"
         elif argument in _LISTS:
             parameters[parameter] = split_list(text, _LISTS[argument])
+        elif argument in _NUMBER_LISTS:
+            parameters[parameter] = _number_list(argument, text)
         else:
             parameters[parameter] = text
 
@@ -344,6 +353,16 @@ def _number(argument: str, text: str) -> int | float:
     if not least <= number < math.inf:
         raise ValueError(f"{argument}: {text!r} is not {expected}, at least {least}")
     return number
+
+
+def _number_list(argument: str, text: str) -> list[float]:
+    """Return an argument of numbers with commas between. Raise ValueError."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"{argument}: {text!r} is not a list of numbers such as 0,0,10,10"
+        ) from None
 
 
 def parameter_file(nodes: Sequence[StartedNode]) -> dict[str, Any]:

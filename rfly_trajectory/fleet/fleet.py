@@ -382,14 +382,28 @@ class Fleet:
             return self
         return Fleet(vehicles, self.terrain, self.name, self.min_separation, self.locations)
 
-    def sample(self, t: float, *, source: str = "", stamp_ns: int = 0) -> VehicleStates:
+    def places(self, t: float) -> Floats:
+        """Return where the paths have all vehicles at fleet time t, s: x and y, (n, 2), ENU, m."""
+        if self._paths is None:
+            return np.zeros((0, 2))
+        times = np.full(len(self), float(t))
+        return self._points(slice(None), self._progress(self._all, times))[:, :2]
+
+    def sample(
+        self, t: float, *, source: str = "", stamp_ns: int = 0, rows: Ints | None = None
+    ) -> VehicleStates:
         """Return the states of all vehicles at fleet time t, s, in the order of `vehicles`.
 
         The states are in frame map and carry `source` and `stamp_ns`. A vehicle stands at its start
-        before its delay. Raises ValueError for a time that is not finite.
+        before its delay. `rows` (k,) are the numbers of the vehicles that are wanted, by default
+        all. Raises ValueError for a time that is not finite.
         """
         finite_number("t", t, "s", error=ValueError)
-        return self._states(np.full(len(self), float(t)), None, source, stamp_ns)
+        if rows is None:
+            return self._states(np.full(len(self), float(t)), None, source, stamp_ns)
+        progress = self._progress(rows, np.full(len(rows), float(t)))
+        pose = self._poses(rows, progress, np.float32)
+        return self._states_of(rows, pose, source, stamp_ns)
 
     def sample_apart(
         self, times: Floats, moved: MovedVehicles, *, source: str = "", stamp_ns: int = 0
@@ -403,22 +417,30 @@ class Fleet:
     def _states(
         self, times: Floats, moved: MovedVehicles | None, source: str, stamp_ns: int
     ) -> VehicleStates:
-        progress = speed_profile.progress(self._departures, self._all, times)
-        pose = self._poses(slice(None), progress, np.float32)
+        pose = self._poses(slice(None), self._progress(self._all, times), np.float32)
         if moved is not None and len(moved.rows):
             self._put_moved(pose, moved)
+        return self._states_of(slice(None), pose, source, stamp_ns)
+
+    def _states_of(
+        self, vehicle: Ints | slice, pose: VehiclePoses, source: str, stamp_ns: int
+    ) -> VehicleStates:
         return VehicleStates(
-            id=self._id,
-            vehicle_type=self._type,
+            id=self._id[vehicle],
+            vehicle_type=self._type[vehicle],
             position=pose.position,
             orientation=pose.orientation,
             velocity=np.asarray(pose.velocity, np.float32),
             angular_velocity=np.asarray(pose.angular_velocity, np.float32),
-            scale=self._scale,
-            fit_ground=self._fit_ground,
+            scale=self._scale[vehicle],
+            fit_ground=self._fit_ground[vehicle],
             source=source,
             stamp_ns=stamp_ns,
         )
+
+    def _progress(self, vehicle: Ints, times: Floats) -> Floats:
+        """Return the progress (k, 4) of the vehicles (k,) at their fleet times (k,), s."""
+        return speed_profile.progress(self._departures, vehicle, times)
 
     def sample_times(self, times: ArrayLike) -> FleetMotion:
         """Return the motion of all vehicles at the fleet times (m,), s, in float64 throughout."""
@@ -429,7 +451,7 @@ class Fleet:
         m = len(times)
         n = len(self)
         vehicle = np.tile(self._all, m)
-        progress = speed_profile.progress(self._departures, vehicle, np.repeat(times, n))
+        progress = self._progress(vehicle, np.repeat(times, n))
         pose = self._poses(vehicle, progress)
         return FleetMotion(
             position=pose.position.reshape(m, n, 3),
@@ -442,7 +464,7 @@ class Fleet:
 
     def sample_vehicles(self, vehicle: Ints, times: Floats) -> VehicleMotion:
         """Return the motion of the vehicles with these indices (k,) at the fleet times (k,), s."""
-        progress = speed_profile.progress(self._departures, vehicle, times)
+        progress = self._progress(vehicle, times)
         if self._paths is None:
             return VehicleMotion(progress, np.zeros((0, 6)), np.zeros((0, 3)), np.zeros(0))
         points = self._points(vehicle, progress)

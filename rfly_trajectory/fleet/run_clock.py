@@ -85,6 +85,11 @@ class RunClock:
         return RunClock(start_ns, self.time_scale, self.running)
 
     @property
+    def order(self) -> tuple[int, float, float, bool]:
+        """A key by which any two clocks of a run have an order."""
+        return (self._from_ns, self.from_s, self.time_scale, self.running)
+
+    @property
     def _from_ns(self) -> int:
         return self.start_ns if self.from_ns is None else self.from_ns
 

@@ -248,6 +248,8 @@ class FleetEntities:
         plan = self._node.plan
         assert fleet is not None
         vehicle = fleet.vehicles[index]
+        if self._node.is_shared(vehicle.name):
+            raise ConfigError(_shared_text(vehicle.name))
 
         # the speed: as it is, or along the wanted twist
         (_, (now,)) = self.motions([index])
@@ -425,6 +427,9 @@ class FleetEntities:
             response.result = result(Result.RESULT_INCORRECT_STATE, NO_GROUND)
         elif all(vehicle.name != request.entity for vehicle in fleet.vehicles):
             response.result = result(Result.RESULT_NOT_FOUND, f"entity {request.entity!r}")
+        elif self._node.is_shared(request.entity):
+            code = Result.RESULT_OPERATION_FAILED
+            response.result = result(code, _shared_text(request.entity))
         else:
             self._remove({request.entity})
             response.result = result(Result.RESULT_OK)
@@ -446,6 +451,10 @@ def _find(kind: str) -> tuple[Spawnable | None, str]:
         return find_spawnable(kind), ""
     except ConfigError as error:
         return None, str(error)
+
+
+def _shared_text(name: str) -> str:
+    return f"entity {name!r} keeps to its plan, because nodes of several areas drive it"
 
 
 def _name_text(name: str) -> str:

@@ -62,6 +62,13 @@ class TrajectoryParameters:
         "part of the fleet that this node drives, as i/n with i from 0 to n - 1: 1/4 is the "
         "second quarter",
     )
+    area: list[float] = parameter(
+        [],
+        "part of the map whose vehicles this node drives, as x0, y0, x1, y1 in map (ENU), also "
+        ".inf: x0 <= x < x1 and y0 <= y < y1; the nodes of the other areas are on /fleet_areas; "
+        "empty: everywhere",
+        unit="m",
+    )
 
 
 @dataclass(frozen=True)

@@ -53,15 +53,22 @@ class RunControl:
 
     Every node publishes the start that all agree on as its own latched sample of `fleet_start`: a
     node that joins late or again gets it as long as one of them runs. `restarted()` is called
-    whenever fleet time goes back to 0.
+    whenever fleet time goes back to 0. `start_topic` is the name of that topic.
+
+    Nodes that tell each other their clocks share the pace too (`share`).
     """
 
     def __init__(
-        self, node: Node, restarted: Callable[[], None], changed: Callable[[], None]
+        self,
+        node: Node,
+        restarted: Callable[[], None],
+        changed: Callable[[], None],
+        start_topic: str = "fleet_start",
     ) -> None:
         self._node = node
         self._restarted = restarted
         self._changed = changed
+        self._start_topic = start_topic
         given = declare_parameters(node, RunControlParameters)
         self._given_ns = start_at_time(given.start_time) if given.start_time else None
         self._scale = given.time_scale
@@ -69,6 +76,10 @@ class RunControl:
         # state of the run
         self._heard_ns: int | None = None
         self._clock: RunClock | None = None
+        self._offered: tuple[RunClock, int] | None = None
+        """Clock that another node told, and its number of changes, before the start is known."""
+        self.changes = 0
+        """Number of changes of the pace: pauses, starts, steps, other scales."""
         self.paused = False
         self.stopped = False
         """True if it was reset when it was paused; a start ends that."""
@@ -80,12 +91,17 @@ class RunControl:
         self._publisher: Any = None
         """Made with the first start: subscribers may wait for a sample of a publisher."""
 
-        subscription(node, Time, "fleet_start", self._on_fleet_start, LATCHED)
+        subscription(node, Time, start_topic, self._on_fleet_start, LATCHED)
         node.create_service(Trigger, "~/start", self._start)
         node.create_service(Trigger, "~/pause", self._pause)
         node.create_service(Trigger, "~/reset", self._reset)
         node.add_on_set_parameters_callback(self._check_parameters)
         node.add_post_set_parameters_callback(self._on_parameters_set)
+
+    @property
+    def clock(self) -> RunClock | None:
+        """Fleet time over node time; None before the start is known."""
+        return self._clock
 
     @property
     def start_ns(self) -> int | None:
@@ -150,20 +166,48 @@ class RunControl:
         """Drive on."""
         self.paused = self.stopped = False
         if self._clock is not None:
-            self._clock = self._clock.started(self._now())
+            self._change(self._clock.started(self._now()))
         self._changed()
 
     def pause(self) -> None:
         """Stand still."""
         self.paused = True
         if self._clock is not None:
-            self._clock = self._clock.paused(self._now())
+            self._change(self._clock.paused(self._now()))
         self._changed()
 
     def advance(self, seconds: float) -> None:
         """Advance the fleet time while paused."""
         if self._clock is not None:
-            self._clock = self._clock.advanced(self._now(), seconds)
+            self._change(self._clock.advanced(self._now(), seconds))
+
+    def share(self, clock: RunClock, changes: int) -> None:
+        """Take the pace of another node in the same run, if it was changed more often.
+
+        Of two that were changed as often, all nodes choose the same one.
+        """
+        mine = self._clock
+        if mine is None:
+            self._offered = (clock, changes)
+            return
+        is_newer = (changes, clock.order) > (self.changes, mine.order)
+        if clock.start_ns != mine.start_ns or not is_newer:
+            return
+
+        self._clock = clock
+        self.changes = changes
+        self.paused = not clock.running
+        self.stopped = self.stopped and self.paused
+        if clock.time_scale != self._scale:
+            self._scale = clock.time_scale
+            parameter = Parameter("time_scale", Parameter.Type.DOUBLE, clock.time_scale)
+            self._node.set_parameters([parameter])
+        self._changed()
+
+    def _change(self, clock: RunClock) -> None:
+        if clock != self._clock:
+            self._clock = clock
+            self.changes += 1
 
     def _now(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
@@ -171,7 +215,7 @@ class RunControl:
     def _has_listened(self) -> bool:
         if self._heard_ns is not None or self._listening_since is None:
             return True
-        others = self._node.count_publishers("fleet_start")
+        others = self._node.count_publishers(self._start_topic)
         return time.monotonic() - self._listening_since >= (
             LISTEN_TO_KNOWN_S if others else LISTEN_S
         )
@@ -210,8 +254,11 @@ class RunControl:
         first = self._clock is None
 
         self._clock = RunClock(start_ns, self._scale, not self.paused)
+        if self._offered is not None:
+            self.share(*self._offered)
+            self._offered = None
         if self._publisher is None:
-            self._publisher = publisher(self._node, Time, "fleet_start", LATCHED)
+            self._publisher = publisher(self._node, Time, self._start_topic, LATCHED)
         self._publisher.publish(ns_to_stamp(start_ns))
 
         again = "" if first else f", run {run_number(start_ns)}"
@@ -256,8 +303,8 @@ class RunControl:
 
     def _on_parameters_set(self, parameters: list[Parameter]) -> None:
         for parameter in parameters:
-            if parameter.name == "time_scale":
+            if parameter.name == "time_scale" and float(parameter.value) != self._scale:
                 self._scale = float(parameter.value)
                 if self._clock is not None:
-                    self._clock = self._clock.scaled(self._now(), self._scale)
+                    self._change(self._clock.scaled(self._now(), self._scale))
                 self._changed()

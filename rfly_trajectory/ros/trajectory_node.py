@@ -28,10 +28,12 @@ from rfly_common.untrusted_files.allowed_folders import resolve_below, without_c
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
+from rfly_trajectory.fleet.area_shards import checked_area
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle, states_in_ned
 from rfly_trajectory.fleet.fleet_file import load_fleet, shard_range, shipped_fleets
 from rfly_trajectory.fleet.limit_check import LimitViolation, check_tracks
 from rfly_trajectory.fleet.run_clock import states_at_pace
+from rfly_trajectory.ros.area_topics import START_TOPIC, AreaTopics
 from rfly_trajectory.ros.avoidance_topics import KeptClear
 from rfly_trajectory.ros.entity_topics import FleetEntities
 from rfly_trajectory.ros.follow_path_topics import FollowPaths
@@ -63,7 +65,14 @@ class TrajectoryNode(Node):
         super().__init__("trajectory_node")
         given = declare_parameters(self, TrajectoryParameters)
         self._given = given
-        shard_range(given.shard, 0)  # a shard that is none ends the node
+        # a shard or an area that is none ends the node
+        shard_range(given.shard, 0)
+        area = checked_area(
+            given.area,
+            shard=given.shard,
+            avoidance=given.avoidance,
+            per_vehicle=given.publish_per_vehicle,
+        )
 
         # inputs and diagnostics
         self._ground = LatestTerrain(self, self._on_terrain_map)
@@ -95,7 +104,14 @@ class TrajectoryNode(Node):
         self._topics = PerVehicleTopics(self, given.frame_id, given.marker_scale)
         self._follow = FollowPaths(self, self._given.frame_id, self._update_diagnostics)
         self.kept_clear = KeptClear(self, self._update_diagnostics) if given.avoidance else None
-        self._run = RunControl(self, self._restart, self._update_diagnostics)
+        self.areas: AreaTopics | None = None
+        """Nodes of the other areas; None without an area."""
+        start_topic = "fleet_start" if area is None else START_TOPIC
+        self._run = RunControl(self, self._restart, self._run_changed, start_topic)
+        if area is not None:
+            self.areas = AreaTopics(
+                self, area, self._run, self._diagnostics, self._driven, self._update_diagnostics
+            )
         first_id = given.first_spawned_id
         self._entities = FleetEntities(self, self._run, self._follow, first_id, 1.0 / given.rate)
 
@@ -129,6 +145,9 @@ class TrajectoryNode(Node):
                 shard, whole.terrain, whole.name, whole.min_separation, whole.locations
             )
         few = self._given.publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
+        if self.areas is not None:
+            self.areas.use(whole)
+            few = False
         self._has_topics = few or self._given.publish_per_vehicle == "always"
         self._entities.forget()
         self._follow.forget()
@@ -162,6 +181,25 @@ class TrajectoryNode(Node):
         """Fleet as it drives after a restart."""
         assert self._plan is not None
         return self._plan
+
+    def is_shared(self, name: str) -> bool:
+        """Return whether nodes of other areas drive this vehicle too, when it comes to them."""
+        if self.areas is None or self._whole is None:
+            return False
+        return any(vehicle.name == name for vehicle in self._whole.vehicles)
+
+    def _driven(self) -> tuple[Fleet, float] | None:
+        """Return the whole fleet and the fleet time; None before it drives."""
+        whole = self._whole
+        fleet_time = self._run.fleet_time
+        if whole is None or whole.terrain is None or fleet_time is None:
+            return None
+        return whole, fleet_time
+
+    def _run_changed(self) -> None:
+        if self.areas is not None:
+            self.areas.report()
+        self._update_diagnostics()
 
     def taken_ids(self) -> set[int]:
         """Return the ids of the entire fleet and of spawned vehicles."""
@@ -202,6 +240,10 @@ class TrajectoryNode(Node):
         mine, all_of_them = (
             0 if fleet is None else len(fleet) for fleet in (self._fleet, self._whole)
         )
+        if self.areas is not None:
+            return (
+                f"{all_of_them} vehicles, of which those within {self.areas.area} are driven here"
+            )
         return f"{mine} vehicles" + (
             f" (shard {self._given.shard} of {all_of_them})" if mine != all_of_them else ""
         )
@@ -272,6 +314,8 @@ class TrajectoryNode(Node):
 
         fleet = self._apply_new_paths(fleet_time)
         states = self._sampled(fleet, fleet_time)
+        if not len(states):
+            return
         self._states.publish(states_to_msg(states))
         self._diagnostics.count("published_states")
         self._topics.publish_states(states)
@@ -282,7 +326,10 @@ class TrajectoryNode(Node):
         if self.kept_clear is not None and fleet is self._fleet:
             states = self.kept_clear.states(fleet, fleet_time, self._source, stamp_ns)
         else:
-            states = fleet.sample(fleet_time, source=self._source, stamp_ns=stamp_ns)
+            rows = None
+            if self.areas is not None and self._whole is not None:
+                rows = self.areas.rows(fleet, len(self._whole), fleet_time)
+            states = fleet.sample(fleet_time, source=self._source, stamp_ns=stamp_ns, rows=rows)
         states = states_at_pace(states, self._run.pace)
         return (
             states_in_ned(states, self._given.frame_id)
@@ -364,6 +411,10 @@ class TrajectoryNode(Node):
         if self.kept_clear is not None:
             values |= self.kept_clear.values()
             objects_problem = self.kept_clear.problem
+        area_rows = []
+        if self.areas is not None:
+            values |= self.areas.values()
+            area_rows = self.areas.problems()
 
         error = self._load_error
         refused = self._follow.refused
@@ -374,6 +425,7 @@ class TrajectoryNode(Node):
                 (self._ground.problem, ERROR, self._ground.problem),
                 (error, ERROR, f"the last load failed, the fleet before it drives on: {error}"),
                 (terrain is None, STALE, NO_MAP_YET),
+                *area_rows,
                 (self._clock_watch.problem, WARN, self._clock_watch.problem),
                 (objects_problem, WARN, objects_problem),
                 (refused, WARN, lambda: _refused_text(refused)),

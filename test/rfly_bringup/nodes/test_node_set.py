@@ -4,6 +4,7 @@
 """The description of the nodes, and the launch files and command lines made from it."""
 
 import configparser
+import math
 import runpy
 import shutil
 import sys
@@ -73,6 +74,9 @@ def test_arguments_get_the_types_of_their_parameters():
         "shard": "1/2",
         "start_time": 1.7e9,
         "time_scale": 0.5,
+    }
+    assert node_parameters(TRAJECTORY, {"area": "-inf, 0,10 ,inf"}) == {
+        "area": [-math.inf, 0.0, 10.0, math.inf]
     }
     assert node_parameters(TERRAIN, {"use_sim_time": "true"}) == {"use_sim_time": True}
     assert node_parameters(MISSION, {"mission_vehicles": "hawk, crow"}) == {

@@ -1,0 +1,259 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""`fleet_areas` and `lost_vehicles`: nodes that share a fleet by areas. Part of trajectory_node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rfly_suite.msg import FleetArea, VehicleStateArray
+
+from rfly_common.arrays import Bools, Ints
+from rfly_common.errors import ConfigError
+from rfly_common.ros.diagnostics import ERROR, WARN, Diagnostics, Row
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.qos import LATCHED, STATE_OUT
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_trajectory.fleet.area_shards import (
+    PERIOD,
+    Area,
+    AreaShards,
+    Report,
+    Uncovered,
+    area_of,
+    plan_checksum,
+)
+from rfly_trajectory.fleet.fleet import Fleet
+from rfly_trajectory.fleet.run_clock import RunClock
+from rfly_trajectory.ros.run_control_topics import RunControl
+
+AREAS_TOPIC = "/fleet_areas"
+"""Topic of all nodes of a fleet, whatever namespaces their hosts have."""
+START_TOPIC = "/fleet_start"
+"""Topic of the start of nodes with areas: it is one for all of them."""
+LONGEST = 255
+"""Largest length of a name in a report, characters."""
+MOST_NAMES = 20
+"""Largest number of vehicles that the diagnostics name."""
+
+
+class AreaTopics:
+    """Reports of nodes that drive the vehicles of areas, and the watch on them.
+
+    `fleet_now()` returns the whole fleet of the file over its ground and the fleet time, or None
+    before it drives. `changed()` is called when nodes or lost vehicles come or go.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        area: Area,
+        run: RunControl,
+        diagnostics: Diagnostics,
+        fleet_now: Callable[[], tuple[Fleet, float] | None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._node = node
+        self._run = run
+        self._diagnostics = diagnostics
+        self._fleet_now = fleet_now
+        self._changed = changed
+        self.area = area
+        self.shards = AreaShards(node.get_fully_qualified_name(), area)
+        self.here = 0
+        """Number of the fleet's vehicles that the area held last."""
+
+        self._fleet_name = ""
+        self._checksum: int | None = None
+        self._lost: Ints = np.zeros(0, np.int64)
+        self._lost_names: list[str] = []
+        self._outside = 0
+        self._outside_name = ""
+        self._reports = publisher(node, FleetArea, AREAS_TOPIC, STATE_OUT)
+        self._lost_topic = publisher(node, VehicleStateArray, "lost_vehicles", LATCHED)
+        subscription(node, FleetArea, AREAS_TOPIC, self._on_report, STATE_OUT)
+
+        # steady, so that a paused simulation clock kills no node
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(PERIOD, self.watch, clock=steady)
+
+    def use(self, whole: Fleet) -> None:
+        """Share this fleet from now on."""
+        self._fleet_name = whole.name
+        self._checksum = plan_checksum(whole)
+
+    def rows(self, fleet: Fleet, from_file: int, fleet_time: float) -> Ints:
+        """Return the numbers of the vehicles that are driven here at a fleet time, s.
+
+        The first `from_file` are those of the file, the others were spawned here.
+        """
+        held = self.area.holds(fleet.places(fleet_time))
+        self.here = int(np.count_nonzero(held[:from_file]))
+        held[from_file:] = True
+        return np.flatnonzero(held)
+
+    def watch(self) -> None:
+        """Report, and tell which vehicles are lost."""
+        self.report()
+        self._look()
+
+    def _look(self) -> None:
+        """Tell which vehicles no node drives."""
+        driven = self._fleet_now()
+        if driven is None:
+            return
+        fleet, fleet_time = driven
+        uncovered = self.shards.uncovered(fleet.places(fleet_time))
+        self._tell_outside(fleet, uncovered.outside)
+        self._tell_lost(fleet, fleet_time, uncovered)
+
+    def report(self) -> None:
+        """Tell the other nodes about this one."""
+        if self._checksum is None:
+            return
+        report = self._own_report()
+        self.shards.sent(report)
+        self._reports.publish(report_to_msg(report, self.here))
+
+    def values(self) -> dict[str, Any]:
+        """Return what the diagnostics say."""
+        living, dead = self.shards.others()
+        return {
+            "area": str(self.area),
+            "vehicles_in_area": self.here,
+            "other_areas": "; ".join(f"{each.source} {each.area}" for each in living),
+            "silent_areas": "; ".join(f"{each.source} {each.area}" for each in dead),
+            "lost": len(self._lost_names),
+            "lost_vehicles": ", ".join(self._lost_names[:MOST_NAMES]),
+            "in_no_area": self._outside,
+        }
+
+    def problems(self) -> list[Row]:
+        """Return the rows of the diagnostics."""
+        misfits = self.shards.problems(self._own_report())
+        silent = ", ".join(each.source for each in self.shards.others()[1])
+        return [
+            (misfits, ERROR, lambda: [str(each) for each in misfits]),
+            (self._lost_names, ERROR, lambda: f"{self._lost_text()}: nothing from {silent}"),
+            (
+                self._outside,
+                WARN,
+                f"{self._outside} vehicles, such as {self._outside_name!r}, are in no area of a "
+                "node that is known: start the missing nodes, or make the areas fit together",
+            ),
+        ]
+
+    def _own_report(self) -> Report:
+        now_ns = self._node.get_clock().now().nanoseconds
+        name = self.shards.source
+        run = self._run
+        return Report(
+            name, now_ns, self.area, self._fleet_name, self._checksum or 0, run.clock, run.changes
+        )
+
+    def _on_report(self, message: Any) -> None:
+        try:
+            report = msg_to_report(message)
+        except ConfigError as error:
+            text = f"{AREAS_TOPIC} of {message.source!r}: {error}"
+            self._diagnostics.refuse("refused_reports", text, subject=message.source)
+            return
+        now_ns = self._node.get_clock().now().nanoseconds
+        is_new = not self.shards.lives(report)
+        if not self.shards.hear(report, now_ns):
+            return
+        if report.clock is not None and report.checksum == self._checksum:
+            self._run.share(report.clock, report.changes)
+        if is_new:
+            self._look()
+            self._changed()
+
+    def _tell_outside(self, fleet: Fleet, outside: Bools) -> None:
+        self._outside = int(np.count_nonzero(outside))
+        self._outside_name = fleet.vehicles[int(outside.argmax())].name if self._outside else ""
+
+    def _tell_lost(self, fleet: Fleet, fleet_time: float, uncovered: Uncovered) -> None:
+        """Publish the lost vehicles when there are others than before."""
+        rows = np.flatnonzero(uncovered.lost)
+        if np.array_equal(rows, self._lost):
+            return
+        was_well = not len(self._lost)
+        self._lost = rows
+        self._lost_names = [fleet.vehicles[row].name for row in rows.tolist()]
+        source = self.shards.source
+        states = fleet.sample(fleet_time, source=source, stamp_ns=self._run.last_ns, rows=rows)
+        self._lost_topic.publish(states_to_msg(states))
+
+        # the log has the begin and the end
+        if not len(rows):
+            self._node.get_logger().info("no vehicle is lost any more")
+        elif was_well:
+            self._node.get_logger().error(self._lost_text())
+        self._changed()
+
+    def _lost_text(self) -> str:
+        names = self._lost_names
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return f"vehicle {names[0]!r}{more} lost" if names else ""
+
+
+def report_to_msg(report: Report, vehicles: int) -> FleetArea:
+    """Return the message of a report and of the number of vehicles in the area."""
+    message = FleetArea(
+        source=report.source,
+        fleet=report.fleet,
+        fleet_checksum=report.checksum,
+        area=np.array(report.area),
+        vehicles=vehicles,
+        changes=report.changes,
+    )
+    message.header.frame_id = "map"
+    message.header.stamp = ns_to_stamp(report.stamp_ns)
+    clock = report.clock
+    if clock is not None:
+        message.started = True
+        message.start = ns_to_stamp(clock.start_ns)
+        message.running = clock.running
+        message.time_scale = clock.time_scale
+        message.pace_since = ns_to_stamp(clock.from_ns or 0)
+        message.pace_since_s = clock.from_s
+    return message
+
+
+def msg_to_report(message: FleetArea) -> Report:
+    """Return the report of a message.
+
+    Raises ConfigError for names that are too long, an area that is none, and an impossible clock.
+    """
+    for key in ("source", "fleet"):
+        if len(getattr(message, key)) > LONGEST:
+            raise ConfigError(f"more than {LONGEST} characters", key=key)
+    area = area_of(np.asarray(message.area).tolist())
+    assert area is not None
+    clock = None
+    if message.started:
+        if not math.isfinite(message.pace_since_s):
+            raise ConfigError("not finite", key="pace_since_s")
+        clock = RunClock(
+            stamp_to_ns(message.start),
+            message.time_scale,
+            message.running,
+            stamp_to_ns(message.pace_since) or None,
+            message.pace_since_s,
+        )
+    return Report(
+        message.source,
+        stamp_to_ns(message.header.stamp),
+        area,
+        message.fleet,
+        message.fleet_checksum,
+        clock,
+        message.changes,
+    )

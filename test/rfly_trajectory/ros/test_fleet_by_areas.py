@@ -1,0 +1,214 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""A ring of cars driven by the nodes of two areas: real processes, real DDS.
+
+Which car is whose is computed from the circle's own formula at the stamp of each message.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+from fleet_harness import TerrainSource, ground, receive_diagnostics, seconds, stamp
+
+pytestmark = pytest.mark.ros
+
+RADIUS = 120.0
+COUNT = 24
+FIRST = 11
+SCALE = 5.0
+RATE = SCALE * 10.0 / RADIUS
+"""Angular rate about the centre, rad/s of the node's time."""
+FLEET = f"""
+version: 1
+vehicles:
+  - {{name: car, id: {FIRST}, type: 3, count: {COUNT}, spacing: even, speed: 10,
+     shape: {{type: circle, center: [0, 0], radius: {RADIUS}}}}}
+"""
+AREAS = {"west": "[-.inf, -.inf, 0.0, .inf]", "east": "[0.0, -1000.0, .inf, .inf]"}
+NEAR = 1e-3
+"""Distance from the border, m, within which a car may be on either side by the formula."""
+
+
+def expected(message, side, start):
+    """Return the ids of the cars that are in the half `side`, and of those near the border."""
+    elapsed = max(0.0, stamp(message.header) - start)
+    ids = FIRST + np.arange(COUNT)
+    x = RADIUS * np.cos(RATE * elapsed - 2.0 * math.pi / COUNT * np.arange(COUNT))
+    inside = x < 0.0 if side == "west" else x >= 0.0
+    near = np.abs(x) < NEAR
+    return set(ids[inside & ~near].tolist()), set(ids[near].tolist())
+
+
+def assert_cars_of_a_side(message, side, start):
+    surely, perhaps = expected(message, side, start)
+    ids = list(message.id)
+    assert len(ids) == len(set(ids))
+    assert surely <= set(ids) <= surely | perhaps
+
+
+class Hosts:
+    """Nodes in namespaces, each with its area, and what they publish."""
+
+    def __init__(self, stack, domain_id, folder):
+        from builtin_interfaces.msg import Time
+        from node_harness import Peer
+        from rfly_suite.msg import VehicleStateArray
+
+        from rfly_common.ros.qos import FLEET_IN, LATCHED
+
+        self._stack = stack
+        self._domain_id = domain_id
+        self._file = folder / "ring.yaml"
+        self._file.write_text(FLEET, encoding="utf-8")
+        self.nodes = {}
+        self.peer = peer = Peer(domain_id)
+        stack.callback(peer.close)
+        TerrainSource(peer).publish(ground())
+        self.states = {
+            side: peer.receive(VehicleStateArray, f"/{side}/vehicle_states", FLEET_IN)
+            for side in AREAS
+        }
+        self.lost = peer.receive(VehicleStateArray, "/west/lost_vehicles", LATCHED)
+        self.starts = peer.receive(Time, "/fleet_start", LATCHED)
+        self.diagnostics = receive_diagnostics(peer)
+
+    def begin(self, side, **others):
+        from node_harness import NodeProcess
+
+        parameters = {
+            "fleet": f"'{self._file}'",
+            "area": AREAS.get(side, "[-10.0, -10.0, 10.0, 500.0]"),
+            "time_scale": f"{SCALE}",
+        }
+        remap = ["-r", f"__ns:=/{side}", "-r", "terrain_map:=/terrain_map"]
+        node = NodeProcess("trajectory_node", self._domain_id, parameters | others, *remap)
+        self.nodes[side] = self._stack.enter_context(node)
+
+    def told(self, side):
+        """Return (level, message, values) of the newest diagnostic of a node, or None."""
+        for message in reversed(self.diagnostics):
+            for status in message.status:
+                if status.name == f"/{side}/trajectory_node: fleet":
+                    values = {v.key: v.value for v in status.values}
+                    return int.from_bytes(status.level, "big"), status.message, values
+        return None
+
+    def wait_until_told(self, side, ready):
+        """Wait for a diagnostic of a node for which `ready(level, message, values)` is true."""
+        self.diagnostics.clear()
+        return self.peer.spin_until(lambda: (d := self.told(side)) and ready(*d) and d)
+
+    @property
+    def start(self):
+        return seconds(min(self.starts, key=seconds))
+
+    def assert_shared(self, laps=0.3):
+        """Check for a part of a lap that each car comes from the node of the side where it is."""
+        for states in self.states.values():
+            states.clear()
+        self.peer.spin_until(lambda: all(self.states.values()))
+        until = stamp(self.states["west"][-1].header) + laps * 2.0 * math.pi / RATE
+        self.peer.spin_until(
+            lambda: all(stamp(states[-1].header) > until for states in self.states.values())
+        )
+        for side, states in self.states.items():
+            for message in states:
+                assert_cars_of_a_side(message, side, self.start)
+        return {side: {i for m in states for i in m.id} for side, states in self.states.items()}
+
+
+@pytest.fixture
+def hosts(domain_id, tmp_path):
+    with ExitStack() as stack:
+        yield Hosts(stack, domain_id, tmp_path)
+
+
+def test_cars_are_handed_over_at_the_border_and_those_of_a_killed_node_are_told(
+    hosts, record_property
+):
+    """The node of the east is killed and comes back; the cars that cross are taken up."""
+    peer = hosts.peer
+    hosts.begin("west")
+    peer.spin_until(lambda: hosts.states["west"] and hosts.starts)
+    _, text, values = hosts.wait_until_told("west", lambda _, __, v: v["in_no_area"] != "0")
+    assert "are in no area of a node that is known" in text
+    assert values["lost"] == "0"
+
+    hosts.begin("east")
+    peer.spin_until(lambda: hosts.states["east"])
+    seen = hosts.assert_shared()
+    assert len(seen["west"] & seen["east"]) >= 12  # in a third of a lap 8 at each crossing
+    well = hosts.wait_until_told("west", lambda level, _, __: level == 0)[2]
+    assert well["other_areas"].startswith("/east/trajectory_node [0, -1000, inf, inf]")
+    assert not hosts.lost
+
+    threads = hosts.nodes["west"].threads()
+    hosts.nodes["east"].process.send_signal(signal.SIGKILL)
+    hosts.nodes["east"].process.wait()
+    killed = hosts.peer.node.get_clock().now().nanoseconds * 1e-9
+    peer.spin_until(lambda: hosts.lost)
+    record_property("told_after_s", stamp(hosts.lost[0].header) - killed)
+    for message in hosts.lost:
+        assert_cars_of_a_side(message, "east", hosts.start)
+    level, text, values = hosts.wait_until_told("west", lambda _, __, v: v["lost"] != "0")
+    assert level == 2
+    assert "lost: nothing from /east/trajectory_node" in text
+    assert values["silent_areas"].startswith("/east/trajectory_node")
+    assert hosts.nodes["west"].threads() >= threads
+    hosts.states["west"].clear()
+    peer.spin_until(lambda: len(hosts.states["west"]) > 50)
+    for message in hosts.states["west"]:
+        assert_cars_of_a_side(message, "west", hosts.start)
+
+    hosts.begin("east")
+    peer.spin_until(lambda: len(hosts.lost[-1].id) == 0)
+    peer.spin_until(lambda: hosts.states["east"])
+    hosts.assert_shared()
+    hosts.wait_until_told("west", lambda level, _, __: level == 0)
+
+
+def trigger(peer, name):
+    from std_srvs.srv import Trigger
+
+    assert peer.call(Trigger, name).success
+
+
+@pytest.mark.exhaustive
+def test_nodes_of_areas_pause_together_and_tell_what_does_not_fit(hosts):
+    """A pause and a reset of one count for both; a third node overlaps both."""
+    from simulation_interfaces.srv import DeleteEntity
+
+    peer = hosts.peer
+    for side in AREAS:
+        hosts.begin(side)
+    peer.spin_until(lambda: all(hosts.states.values()))
+
+    trigger(peer, "/west/trajectory_node/pause")
+    paused = [hosts.wait_until_told(side, lambda _, __, v: v["run"] == "paused") for side in AREAS]
+    times = {values["fleet_time_s"] for _, _, values in paused}
+    assert len(times) == 1
+    trigger(peer, "/east/trajectory_node/start")
+    for side in AREAS:
+        hosts.wait_until_told(side, lambda _, __, v: v["run"] == "running")
+
+    before = hosts.start
+    trigger(peer, "/east/trajectory_node/reset")
+    peer.spin_until(lambda: max(map(seconds, hosts.starts)) > before)
+    hosts.starts[:] = [max(hosts.starts, key=seconds)]
+    peer.spin_until(lambda: stamp(hosts.states["west"][-1].header) > hosts.start)
+    hosts.assert_shared()
+
+    answer = peer.call(DeleteEntity, "/west/trajectory_node/delete_entity", entity="car_1")
+    assert "nodes of several areas drive it" in answer.result.error_message
+
+    hosts.begin("spare", start_time="1")
+    for side in AREAS:
+        _, text, _ = hosts.wait_until_told(side, lambda level, _, __: level == 2)
+        assert "/spare/trajectory_node with the area [-10, -10, 10, 500] has" in text
+        assert "overlaps" in text
