@@ -184,7 +184,7 @@ def _parameter_file() -> Callable[[Path], object]:
 
 def _mcap() -> Callable[[Path], object]:
     """Return a reader like `rfly replay`: topics, their types, and all messages."""
-    from rfly_bringup.ros.message_definitions import message_definition
+    from rfly_bringup.ros.topic_taps import message_definition
     from rfly_common.untrusted_files.mcap_reader import McapReader
 
     def read(path: Path) -> object:

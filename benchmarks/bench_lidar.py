@@ -54,7 +54,7 @@ def rows() -> Iterator[Row]:
     if importlib.util.find_spec("sensor_msgs") is None:
         print("lidar: no rows without ROS messages", file=sys.stderr)
         return
-    from rfly_sensing.ros.range_sensor_msgs import sweep_to_cloud
+    from rfly_amphibious.ros.range_sensor_topics import sweep_to_cloud
 
     warm_up()
     terrain = hills(1_000)

@@ -30,9 +30,8 @@ from rich.table import Table
 from rfly_amphibious import Scenario, VehicleParameters
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
-from rfly_lab.identification.excitation import excitation
 from rfly_lab.identification.tyre_fit import axle_stiffness
-from rfly_lab.identification.vehicle_fit import fit_vehicle, tyre_curve
+from rfly_lab.identification.vehicle_fit import excitation, fit_vehicle, tyre_curve
 from rfly_lab.identification.vehicle_log import VehicleLog, read_log
 from rfly_lab.runs.closed_loop import run_closed_loop
 from rfly_lab.runs.mcap_log import write_mcap

@@ -1,8 +1,8 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-from rfly_autonomy.control.attitude_laws import AttitudeLaw as AttitudeLaw
-from rfly_autonomy.control.attitude_laws import load_attitude_law as load_attitude_law
+from rfly_autonomy.control.attitude_controller import AttitudeLaw as AttitudeLaw
+from rfly_autonomy.control.attitude_controller import load_attitude_law as load_attitude_law
 from rfly_autonomy.control.chassis_controller import ChassisController as ChassisController
 from rfly_autonomy.control.flight_controller import FlightController as FlightController
 from rfly_autonomy.control.pilot import Pilot as Pilot

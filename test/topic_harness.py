@@ -112,7 +112,7 @@ def publishers(peer, count):
     """Publishers of all topics, matched with `count` subscriptions; best effort or reliable."""
     from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-    from rfly_bringup.ros.message_definitions import message_class
+    from rfly_bringup.ros.topic_taps import message_class
     from rfly_common.ros.qos import LATCHED
 
     best_effort = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)

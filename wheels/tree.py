@@ -73,6 +73,11 @@ def link_sources() -> set[str]:
             link.unlink(missing_ok=True)
             link.symlink_to(file)
         links.add(str(link))
+
+    # files that have gone from the checkout: what lists the packages' files would fail on them
+    for link in SITE_PACKAGES.glob("rfly_*/**/*"):
+        if link.is_symlink() and not link.exists():
+            link.unlink()
     return links
 
 

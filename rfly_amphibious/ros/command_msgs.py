@@ -9,7 +9,7 @@ import numpy as np
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
 from rfly_suite.msg import WheelCommand as WheelCommandMsg
 
-from rfly_amphibious.sensors.message_parts import stamped, time_since
+from rfly_amphibious.sensors.sample_messages import stamped, time_since
 from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import CommandError

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ import numpy as np
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 from rfly_suite.msg import Environment, PlacedObjectArray, VehicleStateArray
-from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2
+from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2, PointField
 from std_msgs.msg import Float64
 from tf2_msgs.msg import TFMessage
 
@@ -44,18 +45,86 @@ from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
+from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_common.vehicle_states import msg_to_states, states_to_enu
+from rfly_sensing.lidar import POINT_WORDS, LidarSweep
 from rfly_sensing.neighbours import Neighbours
-from rfly_sensing.ros.range_sensor_msgs import sweep_to_cloud, sweep_to_scan
+from rfly_sensing.range_sensor_parameters import LidarParameters
 from rfly_sensing.scene_rays import SceneRays
 from rfly_sensing.warm_up import warm_up as warm_up_rays
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.imagery.imagery import Imagery
 from rfly_terrain.world.weather import Weather
+
+BIG_ENDIAN = sys.byteorder == "big"
+_FLOAT = PointField.FLOAT32
+_RING = PointField.UINT16
+_FIELDS = (
+    ("x", 0, _FLOAT),
+    ("y", 4, _FLOAT),
+    ("z", 8, _FLOAT),
+    ("intensity", 12, _FLOAT),
+    ("ring", 18 if BIG_ENDIAN else 16, _RING),
+    ("time", 20, _FLOAT),
+)
+
+
+def sweep_to_cloud(sweep: LidarSweep, frame_id: str, epoch_ns: int = 0) -> PointCloud2:
+    """Return all returns in the order of arrival, stamped with the sweep's start after the epoch.
+
+    The fields are x y z intensity ring time, with the names and types of Velodyne's driver, which
+    LOAM-type packages read; time is s since the stamp.
+    """
+    points = sweep.points()
+    message = PointCloud2(
+        height=1,
+        width=len(points),
+        fields=[
+            PointField(name=name, offset=offset, datatype=kind, count=1)
+            for name, offset, kind in _FIELDS
+        ],
+        is_bigendian=BIG_ENDIAN,
+        point_step=4 * POINT_WORDS,
+        row_step=4 * POINT_WORDS * len(points),
+        is_dense=True,
+        data=flat("B", points.view(np.uint8)),
+    )
+    _set_header(message, sweep, frame_id, epoch_ns)
+    return message
+
+
+def sweep_to_scan(
+    sweep: LidarSweep, ring: int, lidar: LidarParameters, frame_id: str, epoch_ns: int = 0
+) -> LaserScan:
+    """Return one ring, ray by ray in the order of sending; a clockwise head has a falling angle.
+
+    No return is inf, too near -inf, lost NaN (REP 117).
+    """
+    row = int(np.flatnonzero(sweep.rings == ring)[0])
+    message = LaserScan(
+        angle_min=float(sweep.azimuths[0]),
+        angle_max=float(sweep.azimuths[-1]),
+        angle_increment=(-2.0 if lidar.clockwise else 2.0) * np.pi / lidar.columns,
+        time_increment=1.0 / (lidar.rate * lidar.columns),
+        scan_time=1.0 / lidar.rate,
+        range_min=lidar.min_range,
+        range_max=lidar.max_range,
+        ranges=flat("f", sweep.ranges[:, row]),
+        intensities=flat("f", sweep.intensity[:, row]),
+    )
+    _set_header(message, sweep, frame_id, epoch_ns)
+    return message
+
+
+def _set_header(message: Any, sweep: LidarSweep, frame_id: str, epoch_ns: int) -> None:
+    message.header.stamp = ns_to_stamp(epoch_ns + round(sweep.start * 1e9))
+    message.header.frame_id = frame_id
+
 
 WORLDS = {"": "enu", "map": "enu", "map_ned": "ned"}
 GIMBAL_RATE = 30.0

@@ -28,8 +28,7 @@ from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.range_sensor_topics import RangeSensorTopics
 from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, sample_messages
 from rfly_amphibious.ros.simulation_setup import SimulationSetup
-from rfly_amphibious.sensors.message_parts import frame_of, set_forces, stamped
-from rfly_amphibious.sensors.sample_messages import SampleMessages
+from rfly_amphibious.sensors.sample_messages import SampleMessages, frame_of, set_forces, stamped
 from rfly_amphibious.sensors.samples import OdometrySamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.simulation import Simulation

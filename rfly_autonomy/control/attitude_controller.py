@@ -1,27 +1,93 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Geometric attitude controller and mixer: attitude setpoints to rotor speeds.
+"""Geometric attitude controller, its attitude laws, and mixer: attitude setpoints to rotor speeds.
 
 docs/model, section 10.1, after T. Lee, M. Leok and N. H. McClamroch (2010). World axes ENU, body
-axes FLU, SI.
+axes FLU, SI. Laws say how fast the body has to turn towards an attitude; one from outside is an
+entry point of the group `rfly_suite.attitude_laws`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import NamedTuple
+from importlib.metadata import entry_points
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
-from rfly_autonomy.control.attitude_laws import AttitudeLaw, GeometricLaw
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
+from rfly_common.errors import ConfigError
 from rfly_common.physics import GRAVITY
+
+GROUP = "rfly_suite.attitude_laws"
+"""Group of the entry points."""
+
+GEOMETRIC = "geometric"
+"""Name of the law that is used by default."""
+
+
+@runtime_checkable
+class AttitudeLaw(Protocol):
+    """Interface of a law, which an entry point makes without arguments."""
+
+    def set_gains(self, frequency: Floats, damping: float) -> None:
+        """Use these frequencies of roll, pitch and yaw, (3,), rad/s, and this damping ratio.
+
+        It is called before the first turn, and for new gains in flight.
+        """
+
+    def turn(self, wanted: Floats, rotation: Floats, rates: Floats) -> Floats:
+        """Return the angular acceleration that the body needs, (3,), body axes, rad/s².
+
+        `wanted`, `rotation`: wanted and present attitude, (3, 3), body -> world. `rates`: present
+        body rates less the wanted ones, (3,), rad/s.
+        """
+
+
+class GeometricLaw:
+    """Proportional and derivative law on SO(3). Eq. 10.4, after Lee, Leok and McClamroch (2010)."""
+
+    def set_gains(self, frequency: Floats, damping: float) -> None:
+        """Use these frequencies, (3,), rad/s, and this damping ratio."""
+        self._frequency = frequency
+        self._damping = damping
+
+    def turn(self, wanted: Floats, rotation: Floats, rates: Floats) -> Floats:
+        """Return the angular acceleration, (3,), body axes, rad/s²."""
+        error = wanted.T @ rotation - rotation.T @ wanted
+        error_vector = 0.5 * np.array((error[2, 1], error[0, 2], error[1, 0]))
+        turn = -(self._frequency**2) * error_vector
+        turn -= 2.0 * self._damping * self._frequency * rates
+        return np.asarray(turn, np.float64)
+
+
+def load_attitude_law(name: str) -> AttitudeLaw:
+    """Return a new law of this name. Raise ConfigError for one that can't be had."""
+    if name == GEOMETRIC:
+        return GeometricLaw()
+    points = {each.name: each for each in entry_points(group=GROUP)}
+    if name not in points:
+        raise ConfigError(
+            f"attitude_law {name!r}: no installed package has it; known are "
+            f"{', '.join((GEOMETRIC, *sorted(points)))}"
+        )
+
+    try:
+        law = points[name].load()()
+    except Exception as error:  # another package's code may raise anything
+        raise ConfigError(f"attitude_law {name!r}: {points[name].value}: {error!r}") from error
+    if not isinstance(law, AttitudeLaw):
+        raise ConfigError(
+            f"attitude_law {name!r}: {points[name].value} lacks a method set_gains or turn"
+        )
+    return law
+
 
 YAW_FREQUENCY_SHARE = 0.4
 """Frequency of the yaw loop, as a share of that of roll and pitch."""

@@ -14,8 +14,7 @@ from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode, RotorCommand, RotorQuantity
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.attitude_controller import AttitudeController
-from rfly_autonomy.control.attitude_laws import AttitudeLaw
+from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeLaw
 from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import (

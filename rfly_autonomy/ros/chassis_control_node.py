@@ -5,28 +5,31 @@
 
 It uses sensors and estimates, never the truth. Its motion command is the newest of cmd/ackermann,
 cmd_vel and cmd/pose, or with the parameter `joint_commands` that of ros2_control alone. It answers
-each joint_states with a cmd/wheels of the same stamp.
+each joint_states with a cmd/wheels of the same stamp. Stamps of joint commands are not read, as
+they are those of ros2_control's clock: such a command counts from its arrival.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 from ackermann_msgs.msg import AckermannDriveStamped
 from rclpy.node import Node
 from rfly_suite.msg import RotorCommand, VehicleMode, WheelCommand
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64, String
 
 from rfly_amphibious.ros.command_msgs import wheel_command_to_msg
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import ChassisController
-from rfly_autonomy.control.joint_chassis import JointChassisController
+from rfly_autonomy.control.joint_chassis import JointChassisController, JointCommandReader
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import Trust
 from rfly_autonomy.ros.control_topics import ControlLoop, MotionCommands
-from rfly_autonomy.ros.joint_command_topics import JointCommandTopics
 from rfly_autonomy.ros.node_parameters import (
     ChassisControlParameters,
     ControlParameters,
@@ -40,6 +43,40 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED
 from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
+
+
+class JointCommandTopics:
+    """Commands of wheels and steering go to the chassis, those of the gimbal to `gimbal/cmd`."""
+
+    def __init__(
+        self,
+        node: Node,
+        diagnostics: Diagnostics,
+        chassis: JointChassisController,
+        description: str,
+    ) -> None:
+        """Subscribe, and publish the description, a URDF, unless it is empty."""
+        self._diagnostics = diagnostics
+        self._chassis = chassis
+        self._read = JointCommandReader(chassis.params)
+        self._gimbal = publisher(node, Float64, "gimbal/cmd", COMMANDS)
+
+        self._description = publisher(node, String, "robot_description", LATCHED)
+        if description:
+            self._description.publish(String(data=description))
+        subscription(node, JointState, "joint_commands", self._on_joint_commands, COMMANDS)
+
+    def _on_joint_commands(self, message: JointState) -> None:
+        try:
+            command = self._read(message.name, message.position, message.velocity, message.effort)
+        except CommandError as error:
+            self._diagnostics.refuse("refused_joint_commands", f"joint_commands refused: {error}")
+            return
+
+        self._chassis.set_joints(command)
+        if not math.isnan(command.camera):
+            self._gimbal.publish(Float64(data=command.camera))
+
 
 MODE_SILENCE_S = 1.0
 """Wall time without a mode after which the mode is unknown, s."""

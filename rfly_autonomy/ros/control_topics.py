@@ -23,8 +23,7 @@ from rfly_amphibious.ros.sensor_topics import (
     subscribe_sensors,
     subscribe_ticks,
 )
-from rfly_amphibious.sensors.message_parts import WENT_BACK_S, time_of
-from rfly_amphibious.sensors.sample_messages import SampleReader
+from rfly_amphibious.sensors.sample_messages import WENT_BACK_S, SampleReader, time_of
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters

@@ -13,7 +13,7 @@ from ackermann_msgs.msg import AckermannDriveStamped
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
 
-from rfly_amphibious.sensors.message_parts import (
+from rfly_amphibious.sensors.sample_messages import (
     finite,
     frame_of,
     quaternion_of,

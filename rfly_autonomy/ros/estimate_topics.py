@@ -16,7 +16,7 @@ from rclpy.publisher import Publisher
 from tf2_msgs.msg import TFMessage
 
 from rfly_amphibious.description.footprint import footprint
-from rfly_amphibious.sensors.message_parts import frame_of
+from rfly_amphibious.sensors.sample_messages import frame_of
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.odometry_frame import OdometryFrame
 from rfly_autonomy.ros.estimate_msgs import estimate_to_odometry, unknown_odometry

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.attitude_laws import load_attitude_law
+from rfly_autonomy.control.attitude_controller import load_attitude_law
 from rfly_autonomy.control.flight_controller import FlightController
 from rfly_autonomy.ros.flight_control_topics import FlightControlTopics, declare_gains
 from rfly_autonomy.ros.node_parameters import (

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from rfly_amphibious.ros.node_parameters import SENSORS, VEHICLE, VehicleNameParameters
 from rfly_amphibious.simulation.commands import RotorQuantity
 from rfly_autonomy.control import chassis_controller, flight_controller
-from rfly_autonomy.control.attitude_laws import GEOMETRIC
+from rfly_autonomy.control.attitude_controller import GEOMETRIC
 from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.control.teleop import JoystickLayout, TeleopLimits
 from rfly_autonomy.estimation.trust import TrustLimits

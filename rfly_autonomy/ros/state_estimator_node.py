@@ -18,8 +18,7 @@ from rfly_amphibious.ros.sensor_topics import (
     subscribe_sensors,
     subscribe_ticks,
 )
-from rfly_amphibious.sensors.message_parts import UNKNOWN, WENT_BACK_S
-from rfly_amphibious.sensors.sample_messages import SampleReader
+from rfly_amphibious.sensors.sample_messages import UNKNOWN, WENT_BACK_S, SampleReader
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters

@@ -355,7 +355,7 @@ def check_cluster(jobs: int | None, dask: str | None) -> None:
         raise ConfigError(
             "--jobs and --dask: expected one; a cluster's workers set its parallel runs"
         )
-    from rfly_common.threads.cluster import check_dask
+    from rfly_common.threads.processes import check_dask
 
     check_dask()
 

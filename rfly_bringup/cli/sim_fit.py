@@ -77,8 +77,12 @@ def fit(
         rfly sim fit excite.mcap --vehicle scale --plot fit.png --output found.yaml
     """
     from rfly_amphibious.vehicle.parameters import VehicleParameters
-    from rfly_lab.identification.excitation import excitation
-    from rfly_lab.identification.vehicle_fit import draw_fit, fit_vehicle, fitted_document
+    from rfly_lab.identification.vehicle_fit import (
+        draw_fit,
+        excitation,
+        fit_vehicle,
+        fitted_document,
+    )
     from rfly_lab.identification.vehicle_log import read_log
 
     if (log is None) == (excite is None):

@@ -12,9 +12,8 @@ import typer
 
 from rfly_bringup.cli import options
 from rfly_bringup.cli.terrain_files import export, import_
-from rfly_bringup.cli.terrain_profile import LatLonOption, positions, profile
+from rfly_bringup.cli.terrain_sight import LatLonOption, positions, profile, viewshed
 from rfly_bringup.cli.terrain_tile import tile
-from rfly_bringup.cli.terrain_viewshed import viewshed
 from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
@@ -96,7 +95,7 @@ def traversable(
         rfly terrain traversable --water-level 20 --save costs.yaml
     """
     from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
-    from rfly_terrain.plots.traversability import write_traversability
+    from rfly_terrain.plots.ground_shades import write_traversability
 
     name = options.chosen_map(name, map_name)
     limits = TraversabilityLimits(

@@ -219,7 +219,7 @@ def view(ctx: typer.Context, given: ViewOptions) -> None:
 
     from rfly_ue_bridge.datagram_recording.recorded_states import open_for_window
     from rfly_viewer.window.server import view as run
-    from rfly_viewer.wire.playback import Playback
+    from rfly_viewer.wire.listener import Playback
 
     with ExitStack() as closing:
         shown = None

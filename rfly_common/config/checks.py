@@ -39,8 +39,14 @@ def finite_number(
     at_most: float | None = None,
     error: MakeError | None = None,
 ) -> float:
-    """Return the value as a float. Raises `error` if it is not finite or not within the bounds."""
-    result = float(value)
+    """Return the value as a float. Raises `error` if it is not a finite one within the bounds."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        result = math.nan
+        value = repr(value)
+    except OverflowError:  # a whole number beyond all floats
+        value = result = math.inf
     low = max(-math.inf if bound is None else bound for bound in (above, at_least))
     high = math.inf if at_most is None else at_most
     if math.isfinite(result) and low <= result <= high and result != above:

@@ -1,13 +1,14 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Work in several processes, which end with their parent."""
+"""Work in several processes, which end with their parent, or on a Dask cluster."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import multiprocessing
 import os
+import re
 import sys
 import threading
 import types
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rfly_common.errors import ConfigError
+from rfly_common.imports import require
 from rfly_common.kernels.parallel import cores
 
 Result = TypeVar("Result")
@@ -91,3 +93,48 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+CONNECT_TIMEOUT = 10.0
+"""Time in which a scheduler has to answer, s."""
+
+
+def check_dask() -> None:
+    """Raise ConfigError with what to install if no Dask cluster can be used."""
+    require("distributed", "a Dask cluster")
+
+
+def on_dask(
+    cluster: Any, submit: Callable[[Any], list[Any]], report: Callable[[int, Any], None]
+) -> list[Any]:
+    """Return the results of the futures that `submit(client)` gives, in their order.
+
+    `cluster`: the address of a scheduler, or a `Client` or `Cluster` of distributed, whose workers
+    need this package. `report(number, result)` is called here when a future is done. Raises what
+    the work raises, and ConfigError if no scheduler answers.
+    """
+    check_dask()
+    from distributed import Client, as_completed
+
+    if isinstance(cluster, str) and not re.fullmatch(r"(\w+://)?\S+:\d+", cluster):
+        raise ConfigError(
+            f"Dask: {cluster!r}, expected the address of a scheduler, such as tcp://127.0.0.1:8786"
+        )
+
+    borrowed = isinstance(cluster, Client)
+    client = cluster
+    if not borrowed:
+        try:
+            client = Client(cluster, timeout=CONNECT_TIMEOUT, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ConfigError(f"Dask: {cluster}: no scheduler answers ({error})") from None
+
+    try:
+        futures = submit(client)
+        number_of = {future.key: number for number, future in enumerate(futures)}
+        for future in as_completed(futures, loop=client.loop):
+            report(number_of[future.key], future.result())
+        return list(client.gather(futures))
+    finally:
+        if not borrowed:
+            client.close()

@@ -56,6 +56,10 @@ VARIANTS = 8
 """Vehicles from which episodes draw where their parameters differ."""
 MOST_SPREAD = 0.3
 """Largest share by which parameters differ."""
+MOST_WIND = 50.0
+"""Largest mean wind, m/s, that of a strong hurricane."""
+MOST_GUSTS = 20.0
+"""Largest standard deviation of the gusts along the ground, m/s."""
 HOUSE_STEP = 40.0
 """Usual distance of neighbouring houses, m."""
 MOST_IN_ROW = 16
@@ -159,8 +163,8 @@ class LandAirBatch:
             raise ConfigError(f"num_envs: {environments!r}, expected a whole number")
         finite_number("num_envs", environments, at_least=1, at_most=MOST_ENVIRONMENTS)
         finite_number("period", period, "s", at_least=STEP, at_most=LONGEST_PERIOD)
-        finite_number("wind", wind, "m/s", at_least=0.0)
-        finite_number("gusts", gusts, "m/s", at_least=0.0)
+        finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
+        finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
         finite_number("rotor_failures", rotor_failures, at_least=0.0, at_most=1.0)
         finite_number("spread", spread, at_least=0.0, at_most=MOST_SPREAD)
         self.task = task_of(task)

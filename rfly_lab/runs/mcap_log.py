@@ -18,8 +18,13 @@ from typing import Any
 import numpy as np
 
 from rfly_amphibious.dynamics.model import Outputs
-from rfly_amphibious.sensors.message_parts import set_forces, set_odometry, stamped
-from rfly_amphibious.sensors.sample_messages import SAMPLE_TOPICS, SampleMessages
+from rfly_amphibious.sensors.sample_messages import (
+    SAMPLE_TOPICS,
+    SampleMessages,
+    set_forces,
+    set_odometry,
+    stamped,
+)
 from rfly_amphibious.sensors.samples import (
     ImuSamples,
     JointSamples,

@@ -25,8 +25,7 @@ from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.config.parameter_files import Change, KeyPath, parse_key_path
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing, read_regular, write_text
-from rfly_common.threads.cluster import on_dask
-from rfly_common.threads.processes import in_processes, parallel_jobs
+from rfly_common.threads.processes import in_processes, on_dask, parallel_jobs
 from rfly_lab.runs.recorder import ScenarioRun
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.tiles.open_terrain import load_terrain

@@ -4,7 +4,7 @@
 """MAVLink HIL with one autopilot: simulated sensors out, actuator controls in, and the session.
 
 MAVLink 2, dialect `common`. World axes NED, body axes FRD, as in MAVLink; times are whole
-microseconds.
+microseconds of `AutopilotClock`.
 """
 
 from __future__ import annotations
@@ -434,3 +434,40 @@ class HilSession(ControllerSession[ActuatorControls]):
 
     def _send_heartbeat(self) -> None:
         self.send(self._messages.heartbeat())
+
+
+FIRST_STEP_USEC = 4000
+"""Step after a reset if the autopilot has had one state only, µs: PX4 wants 250 Hz."""
+
+
+class AutopilotClock:
+    """Clock of one connected autopilot.
+
+    PX4 in lock-step takes its clock from the simulator. If that goes back, its threads wait until
+    the old time is reached again. After a reset of simulated time this clock therefore goes on
+    with the next step.
+    """
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin with an autopilot that has just connected: it gets the simulation's time."""
+        self._offset = 0
+        self._last = -1
+        self._step = FIRST_STEP_USEC
+
+    def advance(self, stamp_ns: int) -> int:
+        """Return the time of a new state, µs, which is later than that of the state before."""
+        usec = max(stamp_ns, 0) // 1000 + self._offset
+        if usec <= self._last:
+            self._offset += self._last + self._step - usec
+            usec = self._last + self._step
+        elif self._last >= 0:
+            self._step = usec - self._last
+        self._last = usec
+        return usec
+
+    def of_sample(self, time_s: float) -> int:
+        """Return the time of a sample since the last reset, µs."""
+        return max(round(time_s * 1e6) + self._offset, 0)

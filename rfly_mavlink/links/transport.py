@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Links to one peer at a time that never wait: UDP, a TCP server, and a serial line.
+"""Links to one peer at a time that never wait: UDP, a TCP server, and a raw serial line.
 
 One thread reads, accepts and sends what could not be sent immediately. A `Handler` interprets the
 bytes in that thread.
@@ -16,17 +16,79 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import fcntl
+import os
+import re
 import selectors
 import socket
+import termios
 import threading
 import time
+import tty
 from collections import deque
 from typing import Any
 
-from rfly_common.errors import LinkError
+from rfly_common.errors import ConfigError, LinkError
 from rfly_common.sockets.socket_thread import ReadBudget, SocketThread
 from rfly_common.sockets.udp_sockets import bound_socket, checked_port, ipv4, socket_problem
-from rfly_mavlink.links.serial_port import SerialPort
+
+BAUDS = tuple(sorted(int(name[1:]) for name in dir(termios) if re.fullmatch(r"B[1-9]\d*", name)))
+"""Rates that the system knows, bit/s."""
+
+
+class SerialPort:
+    """Open serial line, with the methods of a socket that links use.
+
+    Reading and writing raise BlockingIOError if nothing has come or can go, OSError if the line is
+    gone.
+    """
+
+    def __init__(self, device: str, baud: int) -> None:
+        """Open a device, such as /dev/ttyUSB0.
+
+        Raise ConfigError for an unknown rate, LinkError with the reason for a line that cannot be
+        opened.
+        """
+        if baud not in BAUDS:
+            raise ConfigError(f"baud: {baud}, expected one of {', '.join(map(str, BAUDS))}")
+        self.device = device
+        try:
+            self._fd = os.open(device, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError as error:
+            denied = isinstance(error, PermissionError)
+            hint = "; may this user open it? (group dialout)" if denied else ""
+            raise LinkError(f"serial line {device}: {error.strerror}{hint}") from error
+
+        try:
+            fcntl.ioctl(self._fd, termios.TIOCEXCL)
+            tty.setraw(self._fd)
+            attributes = termios.tcgetattr(self._fd)
+            attributes[2] = termios.CS8 | termios.CREAD | termios.CLOCAL
+            attributes[4] = attributes[5] = getattr(termios, f"B{baud}")
+            termios.tcsetattr(self._fd, termios.TCSANOW, attributes)
+        except (OSError, termios.error) as error:
+            self.close()
+            raise LinkError(f"{device} is no serial line: {error.args[-1]}") from error
+
+    def fileno(self) -> int:
+        """Return the file descriptor, -1 after closing."""
+        return self._fd
+
+    def recv(self, size: int) -> bytes:
+        """Return the bytes that have come, at most `size`; b"": the other end is gone."""
+        return os.read(self._fd, size)
+
+    def send(self, data: bytes) -> int:
+        """Send bytes; return how many went."""
+        return os.write(self._fd, data)
+
+    def close(self) -> None:
+        """Close the line; a second call does nothing."""
+        fd = self._fd
+        self._fd = -1
+        if fd >= 0:
+            os.close(fd)
+
 
 PEER_SILENCE_S = 3.0
 """Silence after which another sender may take the peer's place, s."""

@@ -25,8 +25,13 @@ from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
 from rfly_mavlink.links.answer_rhythm import EVERY_TICK, AnswerRhythm
-from rfly_mavlink.links.autopilot_clock import AutopilotClock
-from rfly_mavlink.links.mavlink_hil import ActuatorControls, HilMessages, HilSession, accuracies
+from rfly_mavlink.links.mavlink_hil import (
+    ActuatorControls,
+    AutopilotClock,
+    HilMessages,
+    HilSession,
+    accuracies,
+)
 from rfly_mavlink.links.perception import Perception
 from rfly_mavlink.links.session import LINK_LOSS_S
 from rfly_mavlink.links.transport import SerialTransport, TcpTransport

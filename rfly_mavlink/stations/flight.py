@@ -17,10 +17,15 @@ from dataclasses import dataclass
 
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, ned_to_geodetic
-from rfly_mavlink.stations.current_mission import CurrentMission
 from rfly_mavlink.stations.flight_area import FlightArea
 from rfly_mavlink.stations.flight_modes import SHOWN_AS, FlightMode
-from rfly_mavlink.stations.flight_state import AutoDisarm, FlightEvent, FlightState, next_state
+from rfly_mavlink.stations.flight_state import (
+    AutoDisarm,
+    CurrentMission,
+    FlightEvent,
+    FlightState,
+    next_state,
+)
 from rfly_mavlink.stations.mission_rows import (
     LEAST_RISE,
     FlightPlan,
@@ -40,7 +45,7 @@ from rfly_mavlink.stations.offboard import (
     way_to,
 )
 from rfly_mavlink.stations.parameter_protocol import Tunables
-from rfly_mavlink.stations.plan_rows import PlanRows, shown_rows
+from rfly_mavlink.stations.plan_rows import PlanRows, return_way, shown_rows, with_return_ways
 from rfly_mavlink.stations.pose_tracker import PoseTracker
 from rfly_mavlink.stations.remote_pilot import (
     SILENCE_S,
@@ -50,7 +55,6 @@ from rfly_mavlink.stations.remote_pilot import (
     RemotePilot,
     Situation,
 )
-from rfly_mavlink.stations.return_way import return_way, with_return_ways
 from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission.checks import check_fence, check_items
@@ -60,9 +64,10 @@ from rfly_missions.mission.mavlink_items import (
     MAX_AWAY,
     MAX_HEIGHT,
     ImportSettings,
+    look_item,
+    look_of,
     with_takeoffs_placed,
 )
-from rfly_missions.mission.regions_of_interest import look_item, look_of
 
 GROUND_HEIGHT = 0.6
 """Height above ground, m, below which a vehicle that reports no mode stands."""

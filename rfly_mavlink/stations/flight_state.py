@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""States of a vehicle that MAVLink's ground stations fly, and the events that change them.
+"""States of a vehicle that MAVLink's ground stations fly, their events, and the current mission.
 
 Theory of operation: a vehicle is disarmed, or it is armed and in one of three states. IDLE means
 that nothing requested here is being carried out: it stands, holds, or is flown by mission_node's
@@ -12,15 +12,20 @@ FlightLogic changes its state by `TRANSITIONS` alone. An event that the table do
 state changes nothing: the end of a flight that has been dropped already, for example. The flight
 mode that ground stations show is a second, independent value; a mode that moves the vehicle and is
 selected while it is disarmed begins when it is armed. `AutoDisarm` disarms a vehicle that stays on
-the ground, after a landing or before its first flight.
+the ground, after a landing or before its first flight. `CurrentMission` is the mission that the
+ground station shows, and its progress.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from typing import NamedTuple
 
+from rfly_mavlink.stations.mission_rows import FlightPlan, MissionRow
 from rfly_mavlink.stations.parameter_protocol import Tunables
+from rfly_mavlink.stations.plan_rows import plan_id
 
 
 class FlightState(Enum):
@@ -123,3 +128,49 @@ class AutoDisarm:
             return False
         self._countdown = None
         return True
+
+
+@dataclass
+class CurrentMission:
+    """The mission that a ground station has uploaded or another client flies, and its progress."""
+
+    rows: tuple[MissionRow, ...] = ()
+    plan: FlightPlan | None = None
+    """The plan of another client's mission, which is flown exactly; None: that of the rows."""
+    seq: int = 0
+    """The current row."""
+    finished: bool = False
+    """True once it has been flown to its end."""
+    is_new: bool = False
+    """True until another client's mission shows its progress."""
+    reached: list[int] = field(default_factory=list)
+    """Rows that were carried out and have not been reported yet."""
+
+    @cached_property
+    def id(self) -> int:
+        """Number that is another one for other rows."""
+        return plan_id(self.rows)
+
+    def begin_at(self, seq: int) -> None:
+        """Make a row the current one of a mission that is to be flown from there."""
+        self.seq = seq
+        self.finished = False
+
+    def go_to(self, seq: int) -> None:
+        """Make a row the current one; the one before is reached."""
+        if seq != self.seq:
+            self.reached.append(self.seq)
+            self.seq = seq
+
+    def follow_to(self, index: int) -> None:
+        """Follow another client's mission to an item; the first one seen reaches no row."""
+        row = min(index, max(0, len(self.rows) - 1))
+        if self.is_new:
+            self.seq = row
+            self.is_new = False
+        self.go_to(row)
+
+    def finish(self) -> None:
+        """End the mission; its current row is reached."""
+        self.reached.append(self.seq)
+        self.finished = True

@@ -3,7 +3,9 @@
 
 """Rows of missions, fences and rally points for ground stations, and fences and points of rows.
 
-A mission is the inverse of `mission_rows.plan_of`. Positions are NED metres about the map's origin.
+A mission is the inverse of `mission_rows.plan_of`. A return climbs where the vehicle is, and
+descends over home: an RTL item alone keeps the present height, or rises to the least one of its
+follower. Positions are NED metres about the map's origin.
 Fences and rally points: https://mavlink.io/en/services/mission.html#mission_types
 """
 
@@ -24,6 +26,7 @@ from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.flown_mission import FlownMission
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
 from rfly_missions.mission.items import MissionItem, MissionMode, Ned
+from rfly_missions.mission.mavlink_items import LOITER_TO_ALTITUDE
 
 RELATIVE_ALT_INT = 6
 """MAV_FRAME_GLOBAL_RELATIVE_ALT_INT, which stations expect in MISSION_ITEM_INT."""
@@ -288,3 +291,51 @@ def rally_of_rows(rows: Sequence[MissionRow], origin: GeoPoint, home: GeoPoint) 
         if row.command != RALLY_POINT:
             raise _refused(seq, f"command {row.command}", "MAV_MISSION_UNSUPPORTED")
     return tuple(_place_of(row, seq, origin, home) for seq, row in enumerate(rows))
+
+
+LEAST_CLIMB = 0.5
+"""Height, m, below which a return needs no climb of its own."""
+LEAST_WAY = 2.0
+"""Distance from home, m, below which the vehicle lands without a climb."""
+
+
+def return_way(
+    start: Ned, home: Ned, height: float, uav_type: str, rally: Sequence[Ned] = ()
+) -> list[MissionItem]:
+    """Return the items before an RTL that starts there, NED, m; none where it needs no climb.
+
+    `height`: least height above home, m. A fixed-wing aircraft climbs in a circle. The way leads to
+    the nearest of home and the rally points, as the RTL itself does.
+    """
+    down = home[2] - height
+    climbs = start[2] - down >= LEAST_CLIMB
+    goal = min((home, *rally), key=lambda place: math.dist(start[:2], place[:2]))
+    if not climbs or math.dist(start[:2], goal[:2]) < LEAST_WAY or uav_type == "ground":
+        return []
+
+    above = (start[0], start[1], down)
+    climb = MissionItem.waypoint(above, math.nan)
+    if uav_type == "fixed-wing":
+        climb = MissionItem.mavlink(LOITER_TO_ALTITUDE, above)
+    return [climb, MissionItem.waypoint((goal[0], goal[1], down), math.nan)]
+
+
+def with_return_ways(
+    plan: FlightPlan,
+    start: Ned,
+    home: Ned,
+    height: float,
+    uav_type: str,
+    rally: Sequence[Ned] = (),
+) -> FlightPlan:
+    """Return a plan whose returns are flown at a height, the first item's from `start`."""
+    for index in range(len(plan.items) - 1, -1, -1):
+        if plan.items[index].mode is not MissionMode.RTL:
+            continue
+        before = start
+        if index:
+            north, east, down = plan.items[index - 1].position.tolist()
+            before = (north, east, down)
+        for item in reversed(return_way(before, home, height, uav_type, rally)):
+            plan = plan.with_item(index, item)
+    return plan

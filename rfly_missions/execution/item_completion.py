@@ -22,7 +22,7 @@ from rfly_missions.execution.flown_items import distance_to
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.items import MissionItem, MissionMode, Ned
-from rfly_missions.mission.regions_of_interest import ROI_COMMANDS
+from rfly_missions.mission.mavlink_items import ROI_COMMANDS
 
 LANDED_TIME = 3.0
 """Time, s, after which a landing vehicle that sinks no further has landed; see `has_landed`."""

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.frames import ned_to_enu
-from rfly_missions.execution.flown_heights import RaisedItem, raised_items
-from rfly_missions.execution.flown_items import ItemOffMap, items_off_map
+from rfly_missions.execution.flown_items import ItemOffMap, RaisedItem, items_off_map, raised_items
 from rfly_missions.followers.fixed_wing import FixedWing, FixedWingLimits
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.multirotor import (

@@ -34,15 +34,9 @@ from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
 from rfly_missions.execution.completion_monitor import CustomDone, ItemProgress
 from rfly_missions.execution.fence_watch import FenceWatch
-from rfly_missions.execution.flown_heights import (
+from rfly_missions.execution.flown_items import (
     RaisedItem,
     TooLow,
-    raised_items,
-    raised_note,
-    reason_to_climb,
-    too_low_problem,
-)
-from rfly_missions.execution.flown_items import (
     above_ground,
     custom_as_flown,
     distance_to,
@@ -51,6 +45,10 @@ from rfly_missions.execution.flown_items import (
     line_start,
     next_position,
     off_map_notes,
+    raised_items,
+    raised_note,
+    reason_to_climb,
+    too_low_problem,
 )
 from rfly_missions.execution.item_completion import ItemCompletion, ItemSituation
 from rfly_missions.execution.mission_phase import ShownPhase
@@ -81,7 +79,7 @@ from rfly_missions.mission.items import (
     command_of,
     finite_numbers,
 )
-from rfly_missions.mission.regions_of_interest import Look, look_of
+from rfly_missions.mission.mavlink_items import Look, look_of
 
 _logger = logging.getLogger(__name__)
 

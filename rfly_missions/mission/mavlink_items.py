@@ -4,7 +4,7 @@
 """MAVLink mission items <-> mission items: commands, frames, degrees, parameter positions.
 
 Commands and frames are those of MAVLink's common message set (MAV_CMD, MAV_FRAME). Items lie about
-home: NED metres.
+home: NED metres. `look_of` and `look_item` are for regions of interest (ROI).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from rfly_common.errors import MissionFileError
 from rfly_common.frames import enu_to_ned, wrap_angle
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
-from rfly_missions.mission.items import MissionItem, MissionMode
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -639,3 +639,34 @@ def with_takeoffs_placed(
             north, east, _ = item.position.tolist()
             last = (north, east)
     return tuple(placed)
+
+
+ROI_COMMANDS = frozenset({DO_SET_ROI_LOCATION, DO_SET_ROI_NONE, DO_SET_ROI})
+"""Commands that an item carries out at once, and that last until the next one."""
+AT_A_PLACE = 3.0
+"""MAV_ROI_LOCATION, the only mode of DO_SET_ROI besides none that is carried out."""
+
+
+class Look(NamedTuple):
+    """A change of what the vehicle looks at."""
+
+    target: Ned | None
+    """The place; None: nothing, so that the nose turns along the way again."""
+
+
+def look_of(item: MissionItem) -> Look | None:
+    """Return the change that an item makes; None if it makes none."""
+    if item.command not in ROI_COMMANDS:
+        return None
+    is_place = item.command == DO_SET_ROI_LOCATION
+    if item.command == DO_SET_ROI:
+        is_place = float(item.params[0]) == AT_A_PLACE
+    north, east, down = item.position.tolist()
+    return Look((north, east, down) if is_place else None)
+
+
+def look_item(target: Ned | None, here: Ned) -> MissionItem:
+    """Return the item that looks at a place; None: at nothing any more."""
+    if target is None:
+        return MissionItem.mavlink(DO_SET_ROI_NONE, here)
+    return MissionItem.mavlink(DO_SET_ROI_LOCATION, target)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
-from rfly_missions.execution.flown_heights import TooLow
+from rfly_missions.execution.flown_items import TooLow
 from rfly_missions.followers.vehicle_kinds import UavType
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_trajectory.ros.node_parameters import FIRST_ID, marker_scale_parameter

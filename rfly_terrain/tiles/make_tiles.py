@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular, sole_writer, write_text, write_whole
 from rfly_common.geodesy import geo_point
-from rfly_common.threads.cluster import on_dask
-from rfly_common.threads.processes import in_processes, parallel_jobs
+from rfly_common.threads.processes import in_processes, on_dask, parallel_jobs
 from rfly_terrain.files.dem_import import (
     STRIP_COLUMNS,
     Layout,

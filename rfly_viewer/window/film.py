@@ -20,7 +20,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.files import open_whole
 from rfly_viewer.window.chromium import Chromium
 from rfly_viewer.window.server import Settings, Viewer
-from rfly_viewer.wire.playback import Playback
+from rfly_viewer.wire.listener import Playback
 
 SIZE = (640, 360)
 """Width and height of a film, pixels."""

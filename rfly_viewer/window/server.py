@@ -50,8 +50,7 @@ from rfly_viewer.window.connections import open_server
 from rfly_viewer.window.panel import Panel
 from rfly_viewer.window.readout import Readouts
 from rfly_viewer.wire.feedback_sender import FeedbackSender
-from rfly_viewer.wire.listener import Listener, SensorRequest
-from rfly_viewer.wire.playback import Playback
+from rfly_viewer.wire.listener import Listener, Playback, SensorRequest
 
 
 class SensorAnswering(Protocol):

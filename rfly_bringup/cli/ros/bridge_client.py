@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Client of ue_bridge_node's object services, for `rfly objects`."""
+"""Clients of nodes' services: objects for `rfly objects`, faults for `rfly sim fault`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from rfly_suite.srv import ListObjects, MoveObject, PlaceObject, RemoveObject
+from rfly_suite.srv import InjectFault, ListObjects, MoveObject, PlaceObject, RemoveObject
 
 from rfly_bringup.ros.command_client import CommandClient
 from rfly_bringup.terminal import progress_bar
-from rfly_common.errors import PlacementError
+from rfly_common.errors import ConfigError, PlacementError
 from rfly_ue_bridge.objects.placement import PlacedObject
 
 SHOWN = 20
@@ -124,3 +124,19 @@ def _point(pose: Any) -> str:
 def _note(answer: Any) -> str:
     """Return the bridge's remark, if it has one."""
     return f", {answer.message}" if answer.message else ""
+
+
+class FaultClient(CommandClient):
+    """Client that raises ConfigError if the simulation refuses, or none answers."""
+
+    def __init__(self, namespace: str) -> None:
+        super().__init__("rfly_fault", namespace, "amphibious_sim_node", ConfigError)
+
+    def inject(
+        self, part: str, kind: str, quantity: str, value: Sequence[float], duration: float
+    ) -> None:
+        """Break or mend a part; `duration` in s, 0: until it is mended."""
+        request = InjectFault.Request(
+            part=part, kind=kind, quantity=quantity, value=list(value), duration_s=duration
+        )
+        self.call(InjectFault, "amphibious_sim_node/inject_fault", request)

@@ -16,12 +16,12 @@ from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
 
 from rfly_bringup.ros.command_client import command_session
-from rfly_bringup.ros.message_definitions import (
+from rfly_bringup.ros.topic_taps import (
     message_class,
     message_definition,
     same_fields,
+    topic_qos,
 )
-from rfly_bringup.ros.topic_taps import topic_qos
 from rfly_bringup.topic_recording.topics import IdMap, TopicChoice
 from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.startup import interrupt, stop_by_signal

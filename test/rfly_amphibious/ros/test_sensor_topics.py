@@ -13,12 +13,12 @@ import pytest
 from optional_parts import late_module
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
-from rfly_amphibious.sensors.message_parts import time_of
 from rfly_amphibious.sensors.sample_messages import (
     SAMPLE_TOPICS,
     JointReader,
     SampleReader,
     numbers_of,
+    time_of,
 )
 from rfly_amphibious.sensors.samples import OdometrySamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters

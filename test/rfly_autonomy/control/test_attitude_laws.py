@@ -12,7 +12,7 @@ import pytest
 from control_rig import Rig
 
 from rfly_amphibious.simulation.commands import Mode
-from rfly_autonomy.control.attitude_laws import GROUP, GeometricLaw, load_attitude_law
+from rfly_autonomy.control.attitude_controller import GROUP, GeometricLaw, load_attitude_law
 from rfly_autonomy.control.flight_controller import FlightController
 from rfly_common.errors import ConfigError
 from rfly_common.frames import euler_to_quat, rotation_matrix

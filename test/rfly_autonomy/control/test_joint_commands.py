@@ -18,8 +18,7 @@ from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.ackermann import virtual_steering
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import turning_on_the_spot
-from rfly_autonomy.control.joint_chassis import JointChassisController
-from rfly_autonomy.control.joint_commands import JointCommandReader
+from rfly_autonomy.control.joint_chassis import JointChassisController, JointCommandReader
 from rfly_common.errors import CommandError
 
 CONFIG = yaml.safe_load(

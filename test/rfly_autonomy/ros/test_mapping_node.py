@@ -105,7 +105,7 @@ def cells(points):
 
 
 def test_clouds_are_read_with_their_times():
-    from rfly_autonomy.ros.mapping_msgs import msg_to_points
+    from rfly_autonomy.ros.mapping_node import msg_to_points
     from rfly_common.errors import SensorMessageError
 
     points = np.array(

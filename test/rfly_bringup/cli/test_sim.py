@@ -263,7 +263,7 @@ def test_a_sweep_without_dask_or_its_scheduler_says_so(scenario, monkeypatch, ca
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
-        monkeypatch.setattr("rfly_common.threads.cluster.CONNECT_TIMEOUT", 0.2)
+        monkeypatch.setattr("rfly_common.threads.processes.CONNECT_TIMEOUT", 0.2)
         code, _, err = rfly(monkeypatch, capsys, scenario, "--dask", address, command="sweep")
     assert (code, err.count("\n")) == (2, 1)
     assert err.startswith(f"rfly: Dask: {address}: no scheduler answers (")

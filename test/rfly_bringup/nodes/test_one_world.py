@@ -260,7 +260,7 @@ def test_rays_meet_by_the_topic_what_they_meet_in_the_world(axes):
     from rfly_terrain.world.moving import MovingObject, MovingPath
     from rfly_terrain.world.world import World, WorldObject
     from rfly_ue_bridge.objects.placement import place, world_to_placed
-    from rfly_ue_bridge.ros.placement_msgs import placement_to_msg
+    from rfly_ue_bridge.ros.object_topics import placement_to_msg
 
     slab = box_part(1.0, 1.0, 4.0)
     posts = [part_faces(placed_part(slab, (0.0, y, 0.0), 0.0)) for y in (-3.0, 3.0)]

@@ -170,7 +170,7 @@ def play(peer, domain_id, file, *options):
     """Return what a node receives from `rfly replay`."""
     from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-    from rfly_bringup.ros.message_definitions import message_class
+    from rfly_bringup.ros.topic_taps import message_class
 
     found = defaultdict(list)
 
@@ -201,7 +201,7 @@ def written(path, period_ns=0):
     """A file with all rounds, without ROS's own recorder, so that a replay's errors are its own."""
     from rclpy.serialization import serialize_message
 
-    from rfly_bringup.ros.message_definitions import message_definition
+    from rfly_bringup.ros.topic_taps import message_definition
     from rfly_bringup.topic_recording.mcap_file import McapWriter
     from rfly_common.untrusted_files.mcap_reader import Topic
 
@@ -260,7 +260,7 @@ def test_a_killed_recorder_keeps_what_it_has_written_and_its_file_is_made_whole(
 
 def publisher_of(peer, topic):
     """A publisher of one topic, with a subscriber."""
-    from rfly_bringup.ros.message_definitions import message_class
+    from rfly_bringup.ros.topic_taps import message_class
 
     publisher = peer.node.create_publisher(message_class(TYPES[topic]), topic, 50)
     peer.spin_until(lambda: publisher.get_subscription_count() > 0)
@@ -411,7 +411,7 @@ def test_messages_that_cannot_get_new_ids_are_counted(tmp_path):
 
 
 def test_a_type_with_other_fields_is_left_out_of_a_replay(tmp_path):
-    from rfly_bringup.ros.message_definitions import message_definition, same_fields
+    from rfly_bringup.ros.topic_taps import message_definition, same_fields
 
     pose = message_definition("geometry_msgs/msg/PoseStamped")
     assert same_fields(pose, "\n".join(line.partition("#")[0] for line in pose.splitlines()))
@@ -466,7 +466,7 @@ def test_the_node_records_to_a_file_by_its_time_and_says_how_it_is(domain_id, tm
 )
 def test_only_packages_of_messages_are_imported(kind):
     """A recording's types are foreign names: `import antigravity` would open a browser."""
-    from rfly_bringup.ros.message_definitions import message_class, message_definition
+    from rfly_bringup.ros.topic_taps import message_class, message_definition
     from rfly_common.errors import ConfigError
 
     for find in (message_class, message_definition):

@@ -170,7 +170,7 @@ def test_the_panels_settings_are_those_of_foxgloves_own_library():
 @pytest.mark.ros
 def test_every_plotted_path_leads_to_a_number():
     """Each field in its message's definition, numbers at its end."""
-    from rfly_bringup.ros.message_definitions import message_class
+    from rfly_bringup.ros.topic_taps import message_class
 
     for config in panels("Plot").values():
         for series in config["paths"]:

@@ -33,6 +33,9 @@ def test_numbers_within_their_bounds_pass_as_floats():
         ),
         (math.nan, {}, "dt: nan s, expected a finite number"),
         (math.inf, {"above": 0.0}, "dt: inf s, expected a finite number above 0"),
+        ("soon", {}, "dt: 'soon' s, expected a finite number"),
+        (None, {"above": 0.0}, "dt: None s, expected a finite number above 0"),
+        (10**400, {}, "dt: inf s, expected a finite number"),
     ],
 )
 def test_other_numbers_are_refused(value, bounds, said):

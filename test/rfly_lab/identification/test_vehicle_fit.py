@@ -32,13 +32,13 @@ from rfly_common.frames import quat_conjugate, quat_rotate, rotation_matrix
 from rfly_common.untrusted_files.message_log import LoggedTables, table_of
 from rfly_common.untrusted_files.reader_errors import LeftOut
 from rfly_lab.identification import vehicle_log
-from rfly_lab.identification.excitation import excitation
 from rfly_lab.identification.flight_fit import fit_flight
 from rfly_lab.identification.regression import Estimated, linear_fit
 from rfly_lab.identification.tyre_fit import axle_stiffness, lagged, tyre_forces, unchecked
 from rfly_lab.identification.vehicle_fit import (
     VehicleFit,
     draw_fit,
+    excitation,
     fit_vehicle,
     fitted_document,
     with_model_error,

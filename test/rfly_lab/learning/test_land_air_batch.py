@@ -516,7 +516,13 @@ def test_what_cannot_be_used_is_said() -> None:
         ({"period": 0.0205}, r"period: 0\.0205 s, expected a multiple of 0\.001 s"),
         ({"period": 0.0}, "period: 0.0 s, expected a finite number of at least"),
         ({"wind": -1.0}, "wind: -1"),
+        (
+            {"wind": 50.1},
+            "wind: 50.1 m/s, expected a finite number of at least 0 and of at most 50",
+        ),
+        ({"wind": "strong"}, "wind: 'strong' m/s, expected a finite number"),
         ({"gusts": math.nan}, "gusts: nan"),
+        ({"gusts": 30}, "gusts: 30 m/s, .* of at most 20"),
         ({"rotor_failures": 2.0}, "rotor_failures: 2"),
         ({"vehicle": "bicycle"}, "bicycle"),
         ({"spread": 0.5}, "spread: 0.5, expected a finite number of at least 0 and of at most 0.3"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from rfly_mavlink.links.answer_rhythm import AnswerRhythm
-from rfly_mavlink.links.autopilot_clock import AutopilotClock
+from rfly_mavlink.links.mavlink_hil import AutopilotClock
 
 TICK_US = 4000
 

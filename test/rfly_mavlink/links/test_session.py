@@ -25,10 +25,9 @@ from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_common.errors import ConfigError, LinkError
 from rfly_mavlink.links import transport
 from rfly_mavlink.links.link_frames import StateReport
-from rfly_mavlink.links.serial_port import SerialPort
 from rfly_mavlink.links.servo_output import OneWay
 from rfly_mavlink.links.session import LinkSession, LockStep
-from rfly_mavlink.links.transport import SerialTransport, TcpTransport, UdpTransport
+from rfly_mavlink.links.transport import SerialPort, SerialTransport, TcpTransport, UdpTransport
 
 SCALE = VehicleParameters.load("scale")
 

@@ -12,7 +12,7 @@ from mavlink_station import NAN, ORIGIN, Station
 from optional_parts import late_module
 
 from rfly_mavlink.stations.mission_rows import MissionRow
-from rfly_mavlink.stations.return_way import return_way
+from rfly_mavlink.stations.plan_rows import return_way
 from rfly_missions.mission.items import MissionMode
 
 pytestmark = pytest.mark.needs("pymavlink")

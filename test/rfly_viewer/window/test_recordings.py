@@ -12,7 +12,7 @@ import pytest
 from node_harness import PATIENCE
 from optional_parts import late_module
 
-from rfly_viewer.wire.playback import Playback
+from rfly_viewer.wire.listener import Playback
 
 pytestmark = pytest.mark.needs("viser")
 server = late_module("rfly_viewer.window.server")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from rfly_viewer.wire.playback import Playback
+from rfly_viewer.wire.listener import Playback
 
 RECORDED = [(100.0, b"a"), (100.5, b"b"), (100.5, b"c"), (102.0, b"d")]
 
