@@ -80,6 +80,10 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
         },
     ),
     "trajectory_node": ("trajectory_node", {}),
+    "avoidance_node": (
+        "avoidance_node",
+        {"robots": "[a, b]", "others": "[c]", "b.message": "pose", "c.message": "tf"},
+    ),
     "mission_node": ("mission_node", {"vehicles": "[uav]"}),
     "mission_node of a real vehicle": (
         "mission_node",

@@ -57,6 +57,7 @@ _PARAMETERS: dict[str, dict[str, str]] = {
         "state_port": "45031",
         "offboard_port": "45032",
     },
+    "avoidance_node": {"robots": f"[{VEHICLE}]"},
     "mission_node": {"vehicles": f"[{VEHICLE}]", f"{VEHICLE}.uav_type": "land-air"},
     "amphibious_sim_node": {"ground": "level", "publish_clock": "true"},
     "trajectory_node": {"fleet": "fleet.yaml"},

@@ -65,6 +65,7 @@ longest comes first.
 _NODES = {
     "terrain_node": ("terrain",),
     "trajectory_node": ("trajectory",),
+    "avoidance_node": ("avoidance",),
     "mission_node": ("trajectory",),
     "collision_node": ("collision",),
     "planner_node": ("planner",),

@@ -16,7 +16,7 @@ from rfly_common.startup import run_node_module
 _NODES = {
     "rfly_terrain": ("terrain_node", "planner_node"),
     "rfly_ue_bridge": ("ue_bridge_node", "ue_sensors_node", "coptersim_node"),
-    "rfly_trajectory": ("trajectory_node",),
+    "rfly_trajectory": ("trajectory_node", "avoidance_node"),
     "rfly_missions": ("mission_node",),
     "rfly_collision": ("collision_node",),
     "rfly_amphibious": ("amphibious_sim_node",),

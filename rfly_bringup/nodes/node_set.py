@@ -124,6 +124,11 @@ ARGUMENTS = (
         choices=("true", "false"),
     ),
     Argument(
+        "guarded_robots",
+        "names of robots of any make, separated by commas, whose cmd_vel_wish becomes a cmd_vel "
+        "that keeps them clear of each other: starts avoidance_node too",
+    ),
+    Argument(
         "file_folders",
         "folders from which load_fleet and missions may read the files that their callers name, "
         f"separated by {os.pathsep!r}",
@@ -197,9 +202,9 @@ ARGUMENTS = (
     ),
     Argument(
         "nodes",
-        "only these nodes, separated by commas: terrain, ue_bridge, trajectory, mission, mavlink, "
-        "spawner, collision, planner, ue_sensors, recorder (default: the first three, and those "
-        "that other arguments need)",
+        "only these nodes, separated by commas: terrain, ue_bridge, trajectory, avoidance, "
+        "mission, mavlink, spawner, collision, planner, ue_sensors, recorder (default: the first "
+        "three, and those that other arguments need)",
     ),
     switch("respawn", "restart a node that dies"),
     switch(
@@ -250,6 +255,11 @@ TRAJECTORY = NodeDescription(
         "map_search_path",
     ),
 )
+AVOIDANCE = NodeDescription(
+    "avoidance_node",
+    {"robots": "guarded_robots"} | same("map_search_path"),
+    needs="guarded_robots",
+)
 MISSION = NodeDescription(
     "mission_node",
     {"vehicles": "mission_vehicles"} | same("file_folders", "frame_id", "map_search_path"),
@@ -284,6 +294,7 @@ NODES = (
     TERRAIN,
     BRIDGE,
     TRAJECTORY,
+    AVOIDANCE,
     MISSION,
     MAVLINK,
     SPAWNER,
@@ -302,6 +313,7 @@ _LISTS = {
     "map_search_path": os.pathsep,
     "file_folders": os.pathsep,
     "mission_vehicles": ",",
+    "guarded_robots": ",",
 }
 _NUMBER_LISTS = frozenset({"area"})
 

@@ -111,6 +111,21 @@ class Frames:
             f"frame {frame_id!r}: no world frame is set (parameters enu_frames, ned_frames)"
         )
 
+    def newest_ns(self, frame_id: str) -> int | None:
+        """Return the time from which on `resolve` knows nothing newer, ns; None: static transforms.
+
+        Raises FrameError as `resolve` does.
+        """
+        reason: FrameError | None = None
+        for world in self._worlds:
+            try:
+                span = self._buffer.span_ns(world, frame_id)
+            except FrameError as error:
+                reason = reason or error
+            else:
+                return None if span is None else span[1]
+        raise reason or FrameError(f"frame {frame_id!r}: no world frame is set")
+
     def between(self, target: str, source: str, stamp_ns: int = 0) -> Transform:
         """Return the transform of coordinates in `source` to those of `target`, world frame or not.
 

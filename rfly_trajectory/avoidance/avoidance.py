@@ -126,6 +126,7 @@ def abilities(
     least: ArrayLike = 0.0,
     lateral: ArrayLike = 5.0,
     turn_radius: ArrayLike = 0.0,
+    turn_rate: ArrayLike = math.inf,
     climb: ArrayLike = 0.0,
     climb_gain: ArrayLike = 4.0,
     steepest: ArrayLike = 1.0,
@@ -134,8 +135,8 @@ def abilities(
 
     Every argument is (n,) or one for all: radius and height of the body and its part below the
     origin, m; largest and least speed, m/s; gain and loss of speed and acceleration across the way,
-    m/s²; turning radius, m; climb, m/s, and its change, m/s²; slope under ground vehicles, height
-    over distance. Raises ConfigError for what no vehicle can have.
+    m/s²; turning radius, m; rate of the course, rad/s; climb, m/s, and its change, m/s²; slope
+    under ground vehicles, height over distance. Raises ConfigError for what no vehicle can have.
     """
     given = np.atleast_1d(np.asarray(kind))
     if given.ndim != 1 or not np.isin(given, (GROUND, MULTIROTOR, FIXED_WING)).all():
@@ -161,6 +162,8 @@ def abilities(
         raise ConfigError("only a fixed wing has one, and at most its largest speed", key="least")
 
     turn = column("turn_radius", turn_radius, False)
+    rates = np.full(n, turn_rate, float) if np.ndim(turn_rate) == 0 else np.array(turn_rate, float)
+    is_free = rates == math.inf
     return AbilityTable(
         kind=kinds,
         radius=body,
@@ -172,6 +175,9 @@ def abilities(
         brake=column("brake", brake, True),
         lateral=column("lateral", lateral, True),
         bend=np.divide(1.0, turn, out=np.full(n, np.inf), where=turn > 0.0),
+        turn_rate=np.where(
+            is_free, math.inf, column("turn_rate", np.where(is_free, 1.0, rates), True)
+        ),
         climb=np.where(kinds == GROUND, 0.0, column("climb", climb, False)),
         climb_gain=column("climb_gain", climb_gain, True),
         steepest=column("steepest", steepest, True),
@@ -221,6 +227,20 @@ class Avoidance:
 
     def __len__(self) -> int:
         return len(self.able.kind)
+
+    @property
+    def waited(self) -> Floats:
+        """Time for which each vehicle has been waiting without progress, (n,), s."""
+        return self._waited.copy()
+
+    def remember(self, earlier: Avoidance, rows: Ints) -> None:
+        """Take over what vehicles have chosen, and how long they have waited, from another one.
+
+        `rows` (n,) are their numbers there, -1 for those that are new.
+        """
+        known = rows >= 0
+        self._choice[known] = earlier._choice[rows[known]]
+        self._waited[known] = earlier._waited[rows[known]]
 
     def step(
         self,

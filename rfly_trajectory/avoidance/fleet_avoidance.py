@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rfly_collision.shapes.shape_file import load_shapes
-from rfly_common.arrays import Bools, Floats
+from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory.avoidance.avoidance import (
@@ -30,6 +30,7 @@ from rfly_trajectory.avoidance.avoidance import (
     AvoidanceAction,
     abilities,
 )
+from rfly_trajectory.avoidance.bodies import upright_cylinders
 from rfly_trajectory.fleet.fleet import KINDS, Fleet, MovedVehicles, Vehicle
 from rfly_trajectory.fleet.follow_path import DEFAULT_ACCELERATION, MIN_RADIUS
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, AbilityTable
@@ -75,23 +76,20 @@ def fleet_abilities(fleet: Fleet, shapes: VehicleShapes | None = None) -> Abilit
     limits = [vehicle.limits.or_typical(vehicle.kind) for vehicle in vehicles]
     own = [vehicle.limits for vehicle in vehicles]
 
-    # cylinders around the bodies
     shapes = shapes or load_shapes()
-    index = shapes.index_of([vehicle.vehicle_type for vehicle in vehicles])
-    bodies = [shapes[int(row)] for row in index]
-    scale = np.array([vehicle.scale for vehicle in vehicles], float).reshape(-1, 3)
-    low = np.array([body.low for body in bodies]).reshape(-1, 3) * scale
-    high = np.array([body.high for body in bodies]).reshape(-1, 3) * scale
-    radius = np.hypot(*np.maximum(np.abs(low), np.abs(high))[:, :2].T)
-
+    body = upright_cylinders(
+        shapes,
+        [vehicle.vehicle_type for vehicle in vehicles],
+        np.array([vehicle.scale for vehicle in vehicles], float).reshape(-1, 3),
+    )
     cruise = np.array([max(vehicle.profile.cruise, 1e-3) for vehicle in vehicles])
     wing = np.array([vehicle.kind == "fixed_wing" for vehicle in vehicles], bool)
     steepest = [math.tan(math.radians(limit.max_slope_deg or 45.0)) for limit in limits]
     return abilities(
         np.array([KINDS[vehicle.kind] for vehicle in vehicles], np.uint8),
-        radius=np.maximum(radius, 0.05),
-        below=np.maximum(-low[:, 2], 0.0),
-        height=np.maximum(high[:, 2] - np.minimum(low[:, 2], 0.0), 0.05),
+        radius=body.radius,
+        below=body.below,
+        height=body.height,
         most=cruise,
         least=np.where(wing, SLOWEST * cruise, 0.0),
         gain=[vehicle.profile.acceleration or DEFAULT_ACCELERATION for vehicle in vehicles],
@@ -139,6 +137,7 @@ class FleetAvoidance:
         self.fleet = fleet
         self.solids = solids
         self._shapes = load_shapes()
+        self._avoidance: Avoidance
         self._put_on_tracks(time)
 
     def _put_on_tracks(self, time: float) -> None:
@@ -153,12 +152,17 @@ class FleetAvoidance:
         self._now = _Instant(state, late, np.ones(n, bool))
         self._before = self._now
 
-    def _renew(self) -> None:
-        """Begin anew with the present states."""
+    def _renew(self, rows: Ints | None = None) -> None:
+        """Begin anew with the present states.
+
+        `rows` (n,) are the earlier numbers of the vehicles, which keep what they have chosen and
+        how long they have waited; -1 for others.
+        """
         able = fleet_abilities(self.fleet, self._shapes)
-        self._avoidance = Avoidance(
-            able, self._now.state, terrain=self.fleet.terrain, solids=self.solids
-        )
+        renewed = Avoidance(able, self._now.state, terrain=self.fleet.terrain, solids=self.solids)
+        if rows is not None:
+            renewed.remember(self._avoidance, rows)
+        self._avoidance = renewed
 
     @property
     def off_track(self) -> list[str]:
@@ -175,6 +179,11 @@ class FleetAvoidance:
     def late(self) -> float:
         """Delay of the last vehicle against its plan, s."""
         return float(self._now.late.max(initial=0.0))
+
+    @property
+    def waited(self) -> Floats:
+        """Time for which each vehicle has been waiting without progress, (n,), s."""
+        return self._avoidance.waited
 
     @property
     def fallen_back(self) -> int:
@@ -218,7 +227,7 @@ class FleetAvoidance:
             on_track[same] = each.on_track[known[same]]
             new.append(_Instant(state, late, on_track))
         self._before, self._now = new
-        self._renew()
+        self._renew(known)
 
     def advance(self, time: float) -> None:
         """Move the fleet to a fleet time, s; to the end of the step in which it is.

@@ -112,7 +112,8 @@ def advanced(able: AbilityTable, i: int, state: State, wish: Wish, dt: float) ->
 def tightest_bend(able: AbilityTable, i: int, speed: float) -> float:
     """Return the largest curvature that vehicle i can drive or fly at a speed, 1/m."""
     square = max(speed * speed, 1e-9)
-    return min(able.bend[i], able.lateral[i] / square)
+    rate_bend = able.turn_rate[i] / math.sqrt(square)
+    return min(able.bend[i], able.lateral[i] / square, rate_bend)
 
 
 @inner_kernel

@@ -174,7 +174,9 @@ class AbilityTable(NamedTuple):
     lateral: Floats
     """Largest acceleration across the way, m/s²."""
     bend: Floats
-    """Largest curvature of the way, 1/m; inf where only `lateral` limits it."""
+    """Largest curvature of the way, 1/m; inf where only `lateral` and `turn_rate` limit it."""
+    turn_rate: Floats
+    """Largest rate of the course, rad/s; inf where only `lateral` and `bend` limit it."""
     climb: Floats
     """Largest vertical speed, m/s."""
     climb_gain: Floats

@@ -27,6 +27,31 @@ if TYPE_CHECKING:
 AXES = {"map": "enu", "": "enu", "map_ned": "ned"}
 
 
+class PlacedSolids:
+    """Objects of `placed_objects`. `on_changed()` is called when they change or are refused."""
+
+    def __init__(self, node: Node, on_changed: Callable[[], None]) -> None:
+        self._on_changed = on_changed
+        self.solids: Solids | None = None
+        """The newest usable objects; None before any."""
+        self.problem = ""
+        """Reason why the last `placed_objects` are not used."""
+        subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
+
+    def _on_placed_objects(self, message: PlacedObjectArray) -> None:
+        self.problem = ""
+        axes = AXES.get(message.header.frame_id)
+        try:
+            if axes is None:
+                raise PlacementError(
+                    f"placed_objects: frame {message.header.frame_id!r}, expected map or map_ned"
+                )
+            self.solids = placed_objects_to_solids(message, FrameToWorld(axes))
+        except ValueError as error:
+            self.problem = f"placed_objects is ignored: {error}"
+        self._on_changed()
+
+
 class KeptClear:
     """States of a fleet whose vehicles leave their tracks to keep clear.
 
@@ -34,13 +59,14 @@ class KeptClear:
     """
 
     def __init__(self, node: Node, on_changed: Callable[[], None]) -> None:
-        self._on_changed = on_changed
-        self._solids: Solids | None = None
+        self._objects = PlacedSolids(node, on_changed)
         self._avoidance: FleetAvoidance | None = None
         self._placed: set[str] = set()
-        self.problem = ""
+
+    @property
+    def problem(self) -> str:
         """Reason why the last `placed_objects` are not used."""
-        subscription(node, PlacedObjectArray, "placed_objects", self._on_placed_objects, LATCHED)
+        return self._objects.problem
 
     def forget(self) -> None:
         """Put all vehicles back on their tracks."""
@@ -51,9 +77,11 @@ class KeptClear:
         from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance
 
         if self._avoidance is None:
-            self._avoidance = FleetAvoidance(fleet, time, self._solids)
-        elif fleet is not self._avoidance.fleet or self._solids is not self._avoidance.solids:
-            self._avoidance.use(fleet, self._solids, self._placed)
+            self._avoidance = FleetAvoidance(fleet, time, self._objects.solids)
+        elif (
+            fleet is not self._avoidance.fleet or self._objects.solids is not self._avoidance.solids
+        ):
+            self._avoidance.use(fleet, self._objects.solids, self._placed)
         self._placed.clear()
         return self._avoidance.sample(time, source=source, stamp_ns=stamp_ns)
 
@@ -80,16 +108,3 @@ class KeptClear:
             "late_s": f"{avoidance.late:.1f}",
             "braking": avoidance.fallen_back,
         }
-
-    def _on_placed_objects(self, message: PlacedObjectArray) -> None:
-        self.problem = ""
-        axes = AXES.get(message.header.frame_id)
-        try:
-            if axes is None:
-                raise PlacementError(
-                    f"placed_objects: frame {message.header.frame_id!r}, expected map or map_ned"
-                )
-            self._solids = placed_objects_to_solids(message, FrameToWorld(axes))
-        except ValueError as error:
-            self.problem = f"placed_objects is ignored: {error}"
-        self._on_changed()

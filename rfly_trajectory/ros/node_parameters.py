@@ -1,12 +1,12 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Parameters of trajectory_node. No ROS."""
+"""Parameters of trajectory_node and avoidance_node. No ROS."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
@@ -90,10 +90,183 @@ class RunControlParameters:
     )
 
 
+# --- avoidance_node
+
+
+@dataclass(frozen=True)
+class AvoidanceParameters:
+    """Parameters of avoidance_node."""
+
+    robots: list[str] = parameter(
+        [], "names of the robots whose cmd_vel is made safe; NAME.… are the parameters of each"
+    )
+    others: list[str] = parameter(
+        [],
+        "names of vehicles that do not give way, known by their poses; NAME.… are the parameters "
+        "of each. Vehicles of vehicle_states need not be named",
+    )
+    rate: float = parameter(20.0, "safe commands per second", unit="Hz", low=2.0, high=200.0)
+    stamped_cmd_vel: bool = parameter(
+        True,
+        "safe commands are TwistStamped, false: Twist; a subscription to wishes follows its "
+        "publishers",
+    )
+    pose_timeout: float = parameter(
+        0.5, "age of its pose from which a robot is stopped", unit="s", low=0.05, high=60.0
+    )
+    command_timeout: float = parameter(
+        0.5, "age of its wish from which a robot is stopped", unit="s", low=0.05, high=60.0
+    )
+    wait_for_all: bool = parameter(
+        True,
+        "robots stand until a pose of each of `robots` and `others` has come; false: those that "
+        "have never been heard of are not avoided",
+    )
+    forget_after: float = parameter(
+        10.0,
+        "silence after which a vehicle of vehicle_states is forgotten; until then its surroundings "
+        "grow",
+        unit="s",
+        low=0.5,
+        high=3600.0,
+    )
+    others_acceleration: float = parameter(
+        2.0,
+        "acceleration that vehicles of vehicle_states may have in any direction",
+        unit="m/s²",
+        low=0.0,
+        high=100.0,
+    )
+    others_speed: float = parameter(
+        10.0,
+        "largest change of the velocity of vehicles of vehicle_states",
+        unit="m/s",
+        low=0.0,
+        high=1000.0,
+    )
+
+
+@dataclass(frozen=True)
+class RobotBodyParameters:
+    """Body and abilities of a robot. Their defaults are `robot_defaults.…`."""
+
+    kind: Literal["ground", "multirotor", "fixed_wing"] = parameter(
+        "ground", "kind: a ground vehicle goes forwards and backwards, a multirotor anywhere"
+    )
+    radius: float = parameter(
+        0.35, "radius of the upright cylinder around the body", unit="m", low=0.01, high=1e3
+    )
+    height: float = parameter(0.5, "height of the cylinder", unit="m", low=0.01, high=1e3)
+    below: float = parameter(
+        0.0, "lowest part of the body below the pose", unit="m", low=0.0, high=1e3
+    )
+    margin: float = parameter(
+        0.1,
+        "room around the body: error of the pose, and distance from its command's way",
+        unit="m",
+        low=0.0,
+        high=1e3,
+    )
+    max_speed: float = parameter(1.0, "largest speed", unit="m/s", low=0.01, high=500.0)
+    min_speed: float = parameter(
+        0.0, "least speed; a fixed wing has one, others stop", unit="m/s", low=0.0, high=500.0
+    )
+    acceleration: float = parameter(1.0, "largest gain of speed", unit="m/s²", low=0.01, high=100.0)
+    braking: float = parameter(
+        1.0, "loss of speed on which others may rely", unit="m/s²", low=0.01, high=100.0
+    )
+    lateral_acceleration: float = parameter(
+        2.0, "largest acceleration across the way", unit="m/s²", low=0.01, high=100.0
+    )
+    turn_radius: float = parameter(
+        0.0,
+        "smallest radius of a ground vehicle's way; 0: it turns on the spot",
+        unit="m",
+        low=0.0,
+        high=1e4,
+    )
+    turn_rate: float = parameter(1.5, "largest yaw rate", unit="rad/s", low=0.01, high=100.0)
+    climb_speed: float = parameter(
+        1.0, "largest vertical speed of aircraft", unit="m/s", low=0.0, high=100.0
+    )
+    latency: float = parameter(
+        0.1, "time from a command to its effect", unit="s", low=0.0, high=2.0
+    )
+
+
+@dataclass(frozen=True)
+class RobotDefaultParameters(RobotBodyParameters):
+    """Body and abilities of robots whose own parameters are not given."""
+
+    PREFIX: ClassVar = "robot_defaults."
+
+
+@dataclass(frozen=True)
+class PoseTopicParameters:
+    """Source of a vehicle's poses."""
+
+    message: Literal["odometry", "pose", "tf"] = parameter(
+        "odometry",
+        "source of its poses: an Odometry, a PoseStamped, or the transform of `base_frame` on /tf",
+    )
+    topic: str = parameter("", "topic of its poses", shown="NAME/odom or NAME/pose")
+    base_frame: str = parameter("", "frame of its body", shown="NAME/base_link")
+
+
+@dataclass(frozen=True)
+class GuardedRobotParameters(RobotBodyParameters, PoseTopicParameters):
+    """One of `robots`; its parameters stand after its name and a dot."""
+
+    PREFIX: ClassVar = "NAME."
+
+    wish_topic: str = parameter(
+        "", "topic of its wished velocity, Twist or TwistStamped", shown="NAME/cmd_vel_wish"
+    )
+    cmd_vel_topic: str = parameter("", "topic of its safe velocity", shown="NAME/cmd_vel")
+    id: int = parameter(
+        0,
+        "its id in vehicle_states, which is then not taken for another vehicle; 0: none",
+        low=0,
+        high=2**31 - 1,
+    )
+
+
+@dataclass(frozen=True)
+class OtherVehicleParameters(PoseTopicParameters):
+    """One of `others`; its parameters stand after its name and a dot."""
+
+    PREFIX: ClassVar = "NAME."
+
+    kind: Literal["ground", "multirotor", "fixed_wing"] = parameter(
+        "ground", "kind; aircraft stay out of the air below a multirotor"
+    )
+    radius: float = parameter(
+        0.5, "radius of the upright cylinder around the body", unit="m", low=0.01, high=1e3
+    )
+    height: float = parameter(2.0, "height of the cylinder", unit="m", low=0.01, high=1e3)
+    below: float = parameter(
+        0.0, "lowest part of the body below the pose", unit="m", low=0.0, high=1e3
+    )
+    acceleration: float = parameter(
+        1.0, "acceleration that it may have in any direction", unit="m/s²", low=0.0, high=100.0
+    )
+    speed_change: float = parameter(
+        2.0, "largest change of its velocity", unit="m/s", low=0.0, high=1000.0
+    )
+
+
 NODES = {
     "trajectory_node": (
         TrajectoryParameters,
         RunControlParameters,
+        FrameParameters,
+        LatestTerrainParameters,
+    ),
+    "avoidance_node": (
+        AvoidanceParameters,
+        RobotDefaultParameters,
+        GuardedRobotParameters,
+        OtherVehicleParameters,
         FrameParameters,
         LatestTerrainParameters,
     ),

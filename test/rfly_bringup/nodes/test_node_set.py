@@ -305,6 +305,14 @@ def test_terrain_launch_starts_the_terrain_alone(run_launch_file):
     assert not {"fleet", "host", "windows", "collision", "nodes"} & set(declared)
 
 
+def test_avoidance_launch_starts_the_node_of_robots_alone(run_launch_file):
+    declared, nodes = run_launch_file("avoidance.launch.py", {"guarded_robots": "a, b"})
+    assert [n["executable"] for n in nodes] == ["avoidance_node"]
+    assert nodes[0]["parameters"] == [{"robots": ["a", "b"]}]
+    assert {"map_search_path", "params_file", "use_sim_time"} <= set(declared)
+    assert not {"map", "fleet", "host", "nodes"} & set(declared)
+
+
 def test_a_wrong_launch_argument_is_refused(run_launch_file):
     """The launch file checks what `rfly up` checks."""
     with pytest.raises(ValueError, match="frame_id: 'x'"):

@@ -117,6 +117,23 @@ def test_one_beside_its_end_stops_there_and_is_late_no_more():
     assert avoidance.late < 1.0
 
 
+def test_a_change_of_vehicles_forgets_nobodys_waiting():
+    """One waits in a dead end of three walls; another one comes, and a wall is changed."""
+
+    def wall(y):
+        centre = [(0.0, y, 3.0), (-25.0, 6.0, 3.0), (-25.0, -6.0, 3.0)]
+        return ObjectBoxes(centre, [(1.0, 6.0, 3.0), (25.0, 1.0, 3.0), (25.0, 1.0, 3.0)])
+
+    fleet = Fleet([EAST], flat())
+    avoidance = FleetAvoidance(fleet, 0.0, wall(0.0))
+    avoidance.sample(15.0)
+    waited = avoidance.waited[0]
+    assert waited > 0.0
+    other = vehicle("other", 3, (-100.0, 100.0), (-100.0, -100.0))
+    avoidance.use(fleet.of([other, EAST]), wall(0.1))
+    assert avoidance.waited.tolist() == [0.0, waited]
+
+
 def test_no_vehicles_and_no_time():
     fleet = Fleet([EAST], flat())
     none = fleet.of([])
