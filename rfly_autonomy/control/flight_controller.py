@@ -14,7 +14,11 @@ from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode, RotorCommand, RotorQuantity
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeLaw
+from rfly_autonomy.control.attitude_controller import (
+    AttitudeController,
+    AttitudeLaw,
+    MomentObserver,
+)
 from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import (
@@ -402,6 +406,8 @@ class FlightController:
         if samples.joints is not None:
             self._encoders_time = float(samples.joints.time[-1])
             self._check_rotors(samples.joints)
+        elif imu is not None and self.time - self._encoders_time > ENCODER_TIMEOUT:
+            self._check_unmeasured_rotors()
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
         """Return the command that answers the newest sample, dt seconds after the last one.
@@ -589,18 +595,19 @@ class FlightController:
     def _check_rotors(self, joints: JointSamples) -> None:
         """Find the rotors that do not follow their commands."""
         watch = self.rotor_watch
-        if joints.rotor_rate.shape[1] != self.params.rotors:
-            return
 
         # speeds of long ago show nothing of the present commands
-        if self.time - float(joints.time[-1]) > ENCODER_TIMEOUT:
+        time = float(joints.time[-1])
+        is_old = self.time - time > ENCODER_TIMEOUT
+        if is_old or joints.rotor_rate.shape[1] != self.params.rotors:
+            self._check_unmeasured_rotors()
             return
 
         speeds = np.abs(joints.rotor_rate[-1])
         if self._torque_law is not None:
             sound = speeds.copy()
             sound[list(watch.lying)] = math.nan
-            self._torque_law.measure(float(joints.time[-1]), sound)
+            self._torque_law.measure(time, sound)
 
         # while the fail-safe acts, it commands the rotors
         if self._failsafe:
@@ -608,19 +615,34 @@ class FlightController:
             return
 
         loop = self.attitude_loop
-        loop.note_speeds(speeds)
-        force = math.nan if self._imu_is_old else self._dead_reckoning.lift
-        shows = loop.observer.learns and not self._imu_is_old
-        watch.update(
-            float(joints.time[-1]),
-            speeds,
-            loop.expected,
-            loop.commanded,
-            force,
-            loop.observer if shows else None,
-        )
+        loop.note_speeds(watch.believed(speeds))
+        force, observer = self._rotor_witnesses
+        watch.update(time, speeds, loop.expected, loop.commanded, force, observer)
+        self._lose_rotors(speeds)
+
+    def _check_unmeasured_rotors(self) -> None:
+        """Find the rotors that do not follow their commands, while no encoder shows them."""
+        if self._failsafe:
+            self.rotor_watch.reset()
+            return
+        force, observer = self._rotor_witnesses
+        expected = self.attitude_loop.expected
+        self.rotor_watch.update_unmeasured(self.time, expected, force, observer)
+        self._lose_rotors(np.full(self.params.rotors, math.nan))
+
+    @property
+    def _rotor_witnesses(self) -> tuple[float, MomentObserver | None]:
+        """Specific force along the body's z axis, m/s², and observer of the moments, if any."""
+        if self._imu_is_old:
+            return math.nan, None
+        observer = self.attitude_loop.observer
+        return self._dead_reckoning.lift, observer if observer.learns else None
+
+    def _lose_rotors(self, speeds: Floats) -> None:
+        """Fly without the rotors that have failed; `speeds`: measured, (rotors,), rad/s."""
+        watch = self.rotor_watch
         for rotor, reason in watch.failed.items():
-            self.lose_rotor(rotor, reason, speeds)
+            self.lose_rotor(rotor, reason, watch.believed(speeds))
 
 
 _MOST_TRUST_NEEDED = {

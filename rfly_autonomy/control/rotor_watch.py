@@ -18,7 +18,11 @@ show, most rotors do fail at once: the battery gives them no power.
 
 A single rotor that seems to fail may have an encoder that lies. The body tells: a rotor that is
 slower or faster than expected adds a moment that the flight law's observer finds. If this moment
-does not go with the measured speed, the rotor works.
+does not go with the measured speed, the rotor works. An encoder that follows its rotor again is
+believed again.
+
+Rotors without an encoder to rely on are watched by the body alone: a rotor whose thrust explains
+the moments and the force that all of them leave open has failed.
 """
 
 from __future__ import annotations
@@ -28,8 +32,8 @@ import math
 import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
 from rfly_autonomy.control.attitude_controller import MomentObserver
+from rfly_autonomy.control.rotor_evidence import MomentEvidence, ThrustByMotion
 from rfly_common.arrays import Bools, Floats
 
 WATCHED_SHARE = 0.4
@@ -73,78 +77,14 @@ NOISY_TIME = 0.3
 SAG_SHARE = 0.8
 """Share of the largest speed that a rotor has on an empty battery."""
 
-
-EVIDENCE_TIME = 0.5
-"""Time over which moments by the speeds are compared with those that the body shows, s."""
-
-LEAST_MOMENT_SHARE = 0.05
-"""Standard deviation of a rotor's moment by its speed that shows whether it works, as a share of
-its moment in hover.
-"""
-
-ROTOR_SHARE = 0.5
-"""Share of this moment that the body has to show if it is the rotor that fails."""
-
 LONGEST_DOUBT = 1.0
 """Time after which a rotor that seems to fail is named, though the body shows nothing, s.
 
 Its moment is so small then that the flight law makes up for it.
 """
 
-
-class _BodyEvidence:
-    """Moments of the body that show whether rotors turn as measured, or as expected."""
-
-    def __init__(self, params: VehicleParameters) -> None:
-        self._levers = rotor_matrix(params)[1:3].T
-        """Moments of roll and pitch by the squares of the speeds, (rotors, 2), N m s²."""
-
-        hover = np.linalg.norm(self._levers, axis=1) * params.hover_speed**2
-        self._least = (LEAST_MOMENT_SHARE * hover) ** 2
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget what the body has shown."""
-        shape = self._levers.shape
-        self._due = np.zeros(shape)
-        """Moments by the measured speeds beyond the expected ones, as late as observed ones."""
-
-        self._due_mean = np.zeros(shape)
-        self._mean: Floats | None = None
-        """Mean of the observed moments, (2,), N m."""
-
-        self._variance = np.zeros(shape[0])
-        self._covariance = np.zeros(shape[0])
-
-    def update(
-        self, speeds: Floats, expected: Floats, observer: MomentObserver, period: float
-    ) -> None:
-        """Take in measured and expected speeds, (rotors,), rad/s, `period` seconds later."""
-        moment = observer.moment[:2]
-        if self._mean is None:
-            self._mean = moment.copy()
-        beyond = np.nan_to_num(np.square(speeds) - np.square(expected))
-        late = -np.expm1(-observer.gain[:2] * period)
-        self._due = self._due + late * (beyond[:, None] * self._levers - self._due)
-
-        share = -math.expm1(-period / EVIDENCE_TIME)
-        due = self._due - self._due_mean
-        seen = moment - self._mean
-        self._due_mean = self._due_mean + share * due
-        self._mean = self._mean + share * seen
-        keep = 1.0 - share
-        self._variance = keep * (self._variance + share * np.square(due).sum(axis=1))
-        self._covariance = keep * (self._covariance + share * (due * seen).sum(axis=1))
-
-    @property
-    def is_clear(self) -> Bools:
-        """Rotors, (rotors,), about which the body shows something."""
-        return np.asarray(self._variance > self._least)
-
-    @property
-    def lies(self) -> Bools:
-        """Rotors, (rotors,), that do not turn as their encoders show."""
-        return self.is_clear & (self._covariance < ROTOR_SHARE * self._variance)
+SOUND_TIME = 2.0
+"""Time for which an encoder that lied has to follow its rotor until it is believed, s."""
 
 
 class RotorWatch:
@@ -152,7 +92,8 @@ class RotorWatch:
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
-        self._body = _BodyEvidence(params)
+        self._body = MomentEvidence(params)
+        self._motion = ThrustByMotion(params)
         self.reset()
 
     def reset(self) -> None:
@@ -167,7 +108,17 @@ class RotorWatch:
         self.lying: dict[int, str] = {}
         """Texts about rotors (from 0) that work, though their encoders show that they do not."""
 
+        self.by_motion: dict[int, float] = {}
+        """Speeds of failed rotors (from 0) that no encoder shows, rad/s."""
+
+        self._all_lie = False
+        """True while no encoder shows anything."""
+
+        self._sound_for = np.zeros(rotors)
+        """Times for which encoders have followed their rotors, (rotors,), s."""
+
         self._body.reset()
+        self._motion.reset()
         self._doubt_for = np.zeros(rotors)
         """Times for which rotors have seemed to fail, (rotors,), s."""
 
@@ -217,17 +168,51 @@ class RotorWatch:
         specific force along the body's z axis, m/s²; NaN: unknown. `observer`: of the moments that
         the expected speeds leave open; None: unknown.
         """
-        period = 0.0
-        if not math.isnan(self._time):
-            period = min(max(time - self._time, 0.0), STANDS_TIME)
-        self._time = time
+        period = self._begin(time)
         repeats = np.array_equal(speeds, self._speeds)
         self._speeds = speeds
         if repeats:
             self._watch_repeats(expected, period)
-            return
-        self._repeats_for = 0.0
+        else:
+            self._repeats_for = 0.0
+            self._all_lie = False
+            self._watch_speeds(speeds, expected, commanded, force, observer, period)
+        self._watch_motion(expected, force, observer, period)
 
+    def update_unmeasured(
+        self, time: float, expected: Floats, force: float, observer: MomentObserver | None
+    ) -> None:
+        """Go on to a time, s, while the encoders deliver nothing. Else as `update`."""
+        period = self._begin(time)
+        self._all_lie = True
+        self._body.reset()
+        self._watch_motion(expected, force, observer, period)
+
+    def believed(self, speeds: Floats) -> Floats:
+        """Return measured speeds, (rotors,), rad/s, with those that only the motion shows."""
+        believed = speeds.copy()
+        for rotor, speed in self.by_motion.items():
+            believed[rotor] = speed
+        return believed
+
+    def _begin(self, time: float) -> float:
+        """Return the seconds from the last time to this one, s."""
+        period = 0.0
+        if not math.isnan(self._time):
+            period = min(max(time - self._time, 0.0), STANDS_TIME)
+        self._time = time
+        return period
+
+    def _watch_speeds(
+        self,
+        speeds: Floats,
+        expected: Floats,
+        commanded: Floats,
+        force: float,
+        observer: MomentObserver | None,
+        period: float,
+    ) -> None:
+        """Compare speeds with their commands, `period` seconds after the last ones."""
         low = np.minimum(expected, commanded)
         high = np.maximum(expected, commanded)
         hover = self._params.hover_speed
@@ -256,6 +241,7 @@ class RotorWatch:
         lies = moved or 2 * int(is_off.sum()) > len(expected)
         if self._repeats_for >= REPEATS_TIME - 1e-9 and lies and self._speeds.any():
             self.warnings["encoders"] = "the encoders repeat their readings"
+            self._all_lie = True
 
     def _watch_jumps(self, deviations: Floats, period: float) -> None:
         """Average how often most rotors jump from one reading to the next."""
@@ -299,6 +285,7 @@ class RotorWatch:
         self.warnings = {}
         if self._jumps > NOISY_SHARE:
             self.warnings["encoders"] = "the encoders are far noisier than they should be"
+            self._all_lie = True
             return
         wrong = stands | stuck | off
         if 2 * int(wrong.sum()) > len(expected):
@@ -306,7 +293,13 @@ class RotorWatch:
                 self.warnings["battery"] = "the battery gives most rotors too little power"
             else:
                 self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
+                self._all_lie = True
             return
+
+        sound = (self._off_for == 0.0) & (self._stands_for == 0.0) & (self._still_for < STUCK_TIME)
+        self._sound_for = np.where(sound, self._sound_for + period, 0.0)
+        for rotor in np.flatnonzero(self._sound_for >= SOUND_TIME).tolist():
+            self.lying.pop(rotor, None)
 
         self._doubt_for = np.where(wrong, self._doubt_for + period, 0.0)
         if has_evidence:
@@ -334,3 +327,28 @@ class RotorWatch:
                 self.warnings[name] = before.get(name, text)
         if self.lying:
             self.warnings["encoders"] = "; ".join(self.lying.values())
+
+    def _watch_motion(
+        self, expected: Floats, force: float, observer: MomentObserver | None, period: float
+    ) -> None:
+        """Find rotors without an encoder to rely on that fail by the body's motion."""
+        motion = self._motion
+        if observer is None or math.isnan(force):
+            motion.reset()
+            return
+        motion.update(expected, force, observer, period)
+        for rotor in np.flatnonzero(motion.fails).tolist():
+            if not self._all_lie and rotor not in self.lying:
+                continue
+            if rotor in self.failed and rotor not in self.by_motion:
+                continue
+            name = f"rotor {rotor + 1}"
+            speed = float(motion.speeds[rotor])
+            due = float(expected[rotor])
+            text = f"{name} turns at {speed:.0f} rad/s instead of {due:.0f} by the motion"
+            if speed < STANDS_SHARE * due:
+                speed = 0.0
+                text = f"{name} failed by the motion"
+            self.by_motion[rotor] = speed
+            self.failed.setdefault(rotor, text)
+            motion.reset()
