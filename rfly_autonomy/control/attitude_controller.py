@@ -339,6 +339,9 @@ class AttitudeController:
         """Let the other rotors do what they can without these ones (from 0)."""
         self.mixer = Mixer(self.params, failed)
         self._failed = list(failed)
+        self.learns_on = False
+        """True to learn on without rotors whose speeds are only estimated."""
+
         self.note_speeds(np.zeros(self.params.rotors))
         self.observer.reset()
 
@@ -357,8 +360,9 @@ class AttitudeController:
         """Go on by dt seconds to a motion, and learn from it if the vehicle is in the air.
 
         Without a rotor nothing is learned: the vehicle may spin, and lack moments that it demands.
+        But with `learns_on` it is.
         """
-        if airborne and not self._failed:
+        if airborne and (not self._failed or self.learns_on):
             known = self._whole.wrench(self.expected)[1:]
             self.observer.update(np.asarray(motion.rates, float), known, dt)
         else:

@@ -615,10 +615,10 @@ class FlightController:
             return
 
         loop = self.attitude_loop
-        loop.note_speeds(watch.believed(speeds))
         force, observer = self._rotor_witnesses
         watch.update(time, speeds, loop.expected, loop.commanded, force, observer)
-        self._lose_rotors(speeds)
+        loop.note_speeds(watch.believed)
+        self._lose_rotors()
 
     def _check_unmeasured_rotors(self) -> None:
         """Find the rotors that do not follow their commands, while no encoder shows them."""
@@ -628,7 +628,7 @@ class FlightController:
         force, observer = self._rotor_witnesses
         expected = self.attitude_loop.expected
         self.rotor_watch.update_unmeasured(self.time, expected, force, observer)
-        self._lose_rotors(np.full(self.params.rotors, math.nan))
+        self._lose_rotors()
 
     @property
     def _rotor_witnesses(self) -> tuple[float, MomentObserver | None]:
@@ -638,11 +638,14 @@ class FlightController:
         observer = self.attitude_loop.observer
         return self._dead_reckoning.lift, observer if observer.learns else None
 
-    def _lose_rotors(self, speeds: Floats) -> None:
-        """Fly without the rotors that have failed; `speeds`: measured, (rotors,), rad/s."""
+    def _lose_rotors(self) -> None:
+        """Fly without the rotors that the watch has found to fail."""
         watch = self.rotor_watch
+        loop = self.attitude_loop
         for rotor, reason in watch.failed.items():
-            self.lose_rotor(rotor, reason, watch.believed(speeds))
+            self.lose_rotor(rotor, reason, watch.believed)
+        if watch.by_motion and not loop.learns_on:
+            loop.learns_on = loop.can_hover()
 
 
 _MOST_TRUST_NEEDED = {

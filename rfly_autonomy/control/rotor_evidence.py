@@ -87,7 +87,7 @@ class MomentEvidence:
         return self.is_clear & (self._covariance < ROTOR_SHARE * self._variance)
 
 
-SWIFT_TIME = 0.1
+SWIFT_TIME = 0.06
 """Time over which moments and force are averaged, s."""
 
 BASE_TIME = 5.0
@@ -136,7 +136,7 @@ class ThrustByMotion:
         self._unknown = np.zeros(3)
         """Weighted force and moments that the expected speeds leave open, (3,), averaged."""
 
-        self._base: Floats | None = None
+        self._base = np.zeros(3)
         """The same before anything failed."""
 
         self._expected = np.zeros(rotors)
@@ -147,6 +147,10 @@ class ThrustByMotion:
 
         self._squares = np.zeros(rotors)
         """Squares of the speeds if it does, (rotors,), rad²/s²."""
+
+    def skip(self) -> None:
+        """Go on with an observer that begins anew."""
+        self._moment = None
 
     def update(
         self, expected: Floats, force: float, observer: MomentObserver, period: float
@@ -161,7 +165,6 @@ class ThrustByMotion:
         moment = observer.moment[:2].copy()
         if self._moment is None:
             self._moment = moment
-            self._expected = squares
 
         # the observer's moment is late; undo that
         keep = np.exp(-observer.gain[:2] * period)
@@ -170,8 +173,6 @@ class ThrustByMotion:
 
         lack = self._mass * force - float(self._matrix[0] @ squares)
         unknown = self._weights * (lack, *seen)
-        if self._base is None:
-            self._base = self._unknown = unknown
         share = -math.expm1(-period / SWIFT_TIME)
         self._unknown = self._unknown + share * (unknown - self._unknown)
         self._expected = self._expected + share * (squares - self._expected)

@@ -83,6 +83,9 @@ LONGEST_DOUBT = 1.0
 Its moment is so small then that the flight law makes up for it.
 """
 
+STANDS_BY_MOTION = 0.4
+"""Share of the expected speed below which a rotor stands by the body's motion: 0.16 of thrust."""
+
 SOUND_TIME = 2.0
 """Time for which an encoder that lied has to follow its rotor until it is believed, s."""
 
@@ -188,9 +191,10 @@ class RotorWatch:
         self._body.reset()
         self._watch_motion(expected, force, observer, period)
 
-    def believed(self, speeds: Floats) -> Floats:
-        """Return measured speeds, (rotors,), rad/s, with those that only the motion shows."""
-        believed = speeds.copy()
+    @property
+    def believed(self) -> Floats:
+        """Speeds of the rotors, (rotors,), rad/s: the newest measured, or those by the motion."""
+        believed = self._speeds.copy()
         for rotor, speed in self.by_motion.items():
             believed[rotor] = speed
         return believed
@@ -337,18 +341,20 @@ class RotorWatch:
             motion.reset()
             return
         motion.update(expected, force, observer, period)
+        for rotor in self.by_motion:
+            self.by_motion[rotor] = float(motion.speeds[rotor])
+
+        unseen = set(range(len(expected))) if self._all_lie else set(self.lying)
         for rotor in np.flatnonzero(motion.fails).tolist():
-            if not self._all_lie and rotor not in self.lying:
-                continue
-            if rotor in self.failed and rotor not in self.by_motion:
+            if rotor in self.failed or rotor not in unseen:
                 continue
             name = f"rotor {rotor + 1}"
             speed = float(motion.speeds[rotor])
             due = float(expected[rotor])
-            text = f"{name} turns at {speed:.0f} rad/s instead of {due:.0f} by the motion"
-            if speed < STANDS_SHARE * due:
-                speed = 0.0
-                text = f"{name} failed by the motion"
+            if speed < STANDS_BY_MOTION * due:
+                self.failed[rotor] = f"{name} failed, by the motion"
+            else:
+                text = f"{name} turns at {speed:.0f} rad/s instead of {due:.0f}, by the motion"
+                self.failed[rotor] = text
             self.by_motion[rotor] = speed
-            self.failed.setdefault(rotor, text)
-            motion.reset()
+            motion.skip()

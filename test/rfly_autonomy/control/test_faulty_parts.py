@@ -246,3 +246,101 @@ def test_a_flight_goes_on_with_an_encoder_that_lies(shows, shown):
     assert list(watch.warnings) == ["encoders"]
     if shown is not None:
         assert watch.lying[2] == f"the encoder of rotor 3 shows {shown} rad/s, but it works"
+
+
+FAULTS = {
+    "off": (FaultKind.OFF, ()),
+    "fast": (FaultKind.STUCK, (350.0,)),
+    "weak": (FaultKind.PARTIAL, (0.5,)),
+}
+"""Faults of a rotor: it stands, turns at nearly all that it can, or gives half of its thrust."""
+
+
+def without_rotors(rig):
+    """Let the encoders show nothing from 0.5 s on."""
+    sense = rig.flight.sense
+
+    def hide(samples):
+        if samples.joints is not None and samples.joints.time[-1] > 0.5:
+            samples = dataclasses.replace(samples, joints=None)
+        sense(samples)
+
+    rig.flight.sense = hide
+
+
+UNSEEN = {
+    "dead": lambda rig: with_encoder(rig, lambda _: 0.0),
+    "frozen": lambda rig: with_encoder(rig, lambda _: 256.0),
+    "silent": without_rotors,
+}
+"""Encoders that show nothing of rotor 3 from 0.5 s on."""
+
+
+@pytest.mark.parametrize(
+    ("unseen", "fault", "rotor"),
+    [
+        ("dead", "off", 3),
+        ("dead", "fast", 3),
+        ("frozen", "fast", 3),
+        ("frozen", "weak", 3),
+        ("silent", "off", 3),
+        ("silent", "fast", 1),
+        ("silent", "weak", 4),
+    ],
+)
+def test_a_rotor_that_fails_unseen_by_its_encoder_is_named(unseen, fault, rotor):
+    """Moments and force show it; before, the vehicle sank without a word."""
+    rig = Rig("scale", airborne=3.0, noise=True)
+    UNSEEN[unseen](rig)
+    rig.sim.inject(Fault(2.5, f"rotor_{rotor}", *FAULTS[fault]))
+    goal = lambda r: (0.3 * math.sin(4.0 * r.time), 0.0, 3.0 + 0.5 * math.sin(3.0 * r.time))  # noqa: E731
+    rig.run(2.5, lambda r: r.flight.set_target(goal(r)))
+    assert not rig.flight.failed_rotors
+    assert rig.flight.mode is Mode.FLIGHT
+
+    hold = lambda r: r.flight.set_target((0.0, 0.0, 3.0))  # noqa: E731
+    run = rig.run(1.5, hold, until=lambda r: r.flight.mode is Mode.ABORT)
+    assert run.elapsed[-1] < 1.0
+    assert rig.flight.failed_rotors == (rotor - 1,)
+    assert rig.flight.reason.startswith(f"rotor {rotor} ")
+
+    run = rig.run(2.0)
+    assert np.abs(run.pitch).max() < 0.3
+    assert np.abs(run.roll_rate[-250:]).max() < 0.5
+    assert run.vz[-100:].mean() == pytest.approx(-0.5, abs=0.2)
+    assert np.hypot(run.x[-1] - run.x[0], run.y[-1] - run.y[0]) < 1.0
+
+
+def test_silent_encoders_accuse_no_rotor_that_the_flight_law_makes_up_for():
+    """One gives a quarter less, 12 N at 0.68 m; climbs and turns change thrust and inflow."""
+    rig = Rig("scale", airborne=3.0, noise=True)
+    without_rotors(rig)
+    rig.sim.inject(Fault(1.0, "rotor_3", FaultKind.PARTIAL, (0.75,)))
+    goal = lambda r: (math.sin(2.0 * r.time), 0.0, 3.0 + math.sin(1.5 * r.time))  # noqa: E731
+    rig.run(5.0, lambda r: r.flight.set_target(goal(r)))
+    assert abs(rig.flight.attitude_loop.observer.moment[0]) > 6.0
+    assert rig.flight.mode is Mode.FLIGHT
+    assert not rig.flight.failed_rotors
+
+
+def test_an_encoder_that_follows_its_rotor_again_is_believed_again():
+    """It shows half the speed for 1.5 s: told as a lie, until 2 s later, and once more."""
+    rig = Rig("scale", airborne=3.0)
+    lies = lambda time: 0.5 <= time < 2.0 or time >= 5.0  # noqa: E731
+    with_encoder(rig, lambda rate: 0.5 * rate if lies(rig.time) else rate)
+    goal = lambda r: (0.3 * math.sin(4.0 * r.time), 0.0, 3.0 + 0.5 * math.sin(3.0 * r.time))  # noqa: E731
+    shown = []
+
+    def fly(r):
+        r.flight.set_target(goal(r))
+        shown.append((r.time, bool(r.flight.rotor_watch.lying)))
+
+    rig.run(6.5, fly)
+    changes = [
+        time for (time, now), (_, before) in zip(shown[1:], shown, strict=False) if now != before
+    ]
+    first, believed, second = changes
+    assert 0.6 < first < 1.8
+    assert 3.9 < believed < 4.2
+    assert 5.1 < second < 6.4
+    assert not rig.flight.failed_rotors

@@ -115,3 +115,34 @@ def test_a_stuck_imu_aborts_the_flight(seed):
     aborted = next(begin for begin, mode in run.modes if mode is Mode.ABORT)
     assert aborted == pytest.approx(IN_FLIGHT + 0.02, abs=0.02)
     assert run.touchdowns[0].level_speed < 1.0
+
+
+PAIRS = {
+    "lone": "part: encoders, kind: biased, quantity: rotor_rate, value: [0, 0, -80, 0, 0, 0]",
+    "off": "part: encoders, kind: off",
+    "noisy": "part: encoders, kind: noisy, quantity: rotor_rate, value: 20",
+}
+"""Encoders that show nothing of rotor 3."""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("fault", ["kind: off", "kind: stuck, value: 350"])
+@pytest.mark.parametrize("encoders", PAIRS)
+def test_a_rotor_that_fails_behind_encoders_that_lie_is_named_and_lands(encoders, fault, seed):
+    faults = (
+        f"{{time_s: 4.5, fault: {{{PAIRS[encoders]}}}}}",
+        f"{{time_s: 7, fault: {{part: rotor_3, {fault}}}}}",
+    )
+    way = "{mode: takeoff, height_m: 2}, {mode: waypoint, position_m: [9, 0], height_m: 2}"
+    text = HOP.format(seed=seed, events=", ".join(faults)).replace(
+        "{mode: takeoff, height_m: 2}", way
+    )
+    done = closed_run(text)
+    run = done.run
+    assert not run.final.crashed, run.ending
+    named = next(f.time for f in done.findings if f.part == "rotor 3" and f.time > 7.0)
+    assert named < 9.0
+    assert run.modes[-1][1] is Mode.ABORT
+    assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
+    assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
