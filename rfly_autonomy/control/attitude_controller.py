@@ -20,6 +20,12 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
+from rfly_autonomy.control.flight_laws import (
+    TOLERANCE,
+    attitude_of,
+    squares_within,
+    turn_towards,
+)
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
@@ -55,16 +61,19 @@ class GeometricLaw:
 
     def set_gains(self, frequency: Floats, damping: float) -> None:
         """Use these frequencies, (3,), rad/s, and this damping ratio."""
-        self._frequency = frequency
+        self._frequency = frequency.tolist()
         self._damping = damping
 
     def turn(self, wanted: Floats, rotation: Floats, rates: Floats) -> Floats:
         """Return the angular acceleration, (3,), body axes, rad/s²."""
-        error = wanted.T @ rotation - rotation.T @ wanted
-        error_vector = 0.5 * np.array((error[2, 1], error[0, 2], error[1, 0]))
-        turn = -(self._frequency**2) * error_vector
-        turn -= 2.0 * self._damping * self._frequency * rates
-        return np.asarray(turn, np.float64)
+        turn = turn_towards(
+            wanted.ravel().tolist(),
+            rotation.ravel().tolist(),
+            rates.tolist(),
+            self._frequency,
+            self._damping,
+        )
+        return np.array(turn)
 
 
 def load_attitude_law(name: str) -> AttitudeLaw:
@@ -109,9 +118,6 @@ TURNS_SHARE = 0.3
 
 _TILT_FIRST = np.array((1.0, 10.0, 10.0))
 """Weights of thrust, roll and pitch moment where they cannot all be had."""
-
-_TOLERANCE = 1e-12
-"""Tolerance of the limits of squared rotor speeds, as a share of the largest."""
 
 
 class Mixer:
@@ -166,20 +172,8 @@ class Mixer:
         if min(each) >= 0.0 and max(each) <= self._largest:
             return np.sqrt(complete)
 
-        # less yaw moment
-        squares = squares + self._share(squares, turning) * turning
-
-        # another thrust, then less roll and pitch
-        if not self._fits(squares):
-            base = thrust * for_thrust + tilting
-            low, high = self._thrusts(tilting)
-            if low <= high:
-                base = float(np.clip(thrust, low, high)) * for_thrust + tilting
-            else:
-                middle = float(np.clip(thrust, *self._thrusts(np.zeros_like(tilting)))) * for_thrust
-                base = middle + self._share(middle, tilting) * tilting
-            squares = np.clip(base, 0.0, self._largest)
-        return np.sqrt(np.clip(squares, 0.0, self._largest))
+        largest = self._largest
+        return np.sqrt(squares_within(squares, turning, tilting, for_thrust, thrust, largest))
 
     def _redistributed(self, wanted: Floats) -> Floats:
         """Return squares within their limits for thrust, roll and pitch moment, (3,).
@@ -196,34 +190,12 @@ class Mixer:
             squares[free] = np.linalg.pinv(rows[:, free]) @ rest
             beyond = np.where(free, np.maximum(-squares, squares - self._largest), 0.0)
             worst = int(np.argmax(beyond))
-            if beyond[worst] <= _TOLERANCE * self._largest:
+            if beyond[worst] <= TOLERANCE * self._largest:
                 break
             squares[worst] = min(max(squares[worst], 0.0), self._largest)
             rest = rest - rows[:, worst] * squares[worst]
             free[worst] = False
         return np.clip(squares, 0.0, self._largest)
-
-    def _fits(self, squares: Floats) -> bool:
-        """Return whether all squares are within their limits."""
-        slack = _TOLERANCE * self._largest
-        return bool((squares >= -slack).all() and (squares <= self._largest + slack).all())
-
-    def _share(self, base: Floats, addition: Floats) -> float:
-        """Return the largest share, 0 … 1, of an addition that keeps all squares within limits."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(addition > 0.0, self._largest - base, base) / np.abs(addition)
-        return float(np.clip(np.min(room[addition != 0.0], initial=1.0), 0.0, 1.0))
-
-    def _thrusts(self, tilting: Floats) -> tuple[float, float]:
-        """Return the least and the largest thrust that keep the squares within their limits.
-
-        If no thrust does, the least exceeds the largest.
-        """
-        for_thrust = self.inverse[:, 0]
-        lifts = for_thrust > 0.0
-        low = np.max(-tilting[lifts] / for_thrust[lifts], initial=0.0)
-        high = np.min((self._largest - tilting[lifts]) / for_thrust[lifts], initial=np.inf)
-        return float(low), float(high)
 
 
 class AttitudeSetpoint(NamedTuple):
@@ -381,7 +353,8 @@ class AttitudeController:
             self.commanded = np.zeros(self.params.rotors)
             return self.commanded
         if setpoint.acceleration is not None:
-            wanted = _attitude_of(setpoint.acceleration, setpoint.yaw)
+            turned = attitude_of(setpoint.acceleration.tolist(), setpoint.yaw)
+            wanted = np.array(turned).reshape(3, 3)
             wrench = self.wrench(wanted, motion, setpoint.thrust, setpoint.yaw_rate)
         elif setpoint.moment_share == 0.0:
             wrench = np.array((setpoint.thrust, 0.0, 0.0, 0.0))
@@ -433,17 +406,6 @@ class AttitudeController:
 
         turn = self._law.turn(wanted, rotation, error_rates)
         return np.array((thrust, *(self._inertia @ turn - self.observer.moment)))
-
-
-def _attitude_of(acceleration: Floats, yaw: float) -> Floats:
-    """Return the attitude with z along an acceleration (3,) and x towards a yaw.
-
-    It is (3, 3), body -> world.
-    """
-    up = acceleration / math.sqrt(acceleration @ acceleration)
-    left = _cross(up, (math.cos(yaw), math.sin(yaw), 0.0))
-    left /= math.sqrt(left @ left)
-    return np.array((_cross(left, up), left, up)).T
 
 
 def _cross(a: ArrayLike, b: ArrayLike) -> Floats:

@@ -20,6 +20,7 @@ from rfly_autonomy.control.attitude_controller import (
     MomentObserver,
 )
 from rfly_autonomy.control.axle_lift import Assist
+from rfly_autonomy.control.flight_laws import attitude_frequency
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import (
     AFTER_BOUNCE,
@@ -44,9 +45,6 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import check_choice, finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.physics import GRAVITY
-
-STABLE_LAG = 0.45
-"""Largest product of the attitude loop's frequency and its lag (motors and delay)."""
 
 COMMAND_TIMEOUT = 0.5
 """Age at which a motion command counts as lost, s."""
@@ -137,7 +135,7 @@ class FlightController:
 
         It is below the parameters' if motors and delay are too slow.
         """
-        return min(params.attitude_frequency, STABLE_LAG / (params.rotor_lag + self._delay))
+        return attitude_frequency(params.attitude_frequency, params.rotor_lag, self._delay)
 
     def set_gains(self, params: VehicleParameters) -> None:
         """Use the gains of these parameters, in flight too.

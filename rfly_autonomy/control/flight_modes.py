@@ -15,13 +15,14 @@ from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeSetpoint
 from rfly_autonomy.control.axle_lift import Assist, AxleLift, RotorHelp
+from rfly_autonomy.control.flight_laws import MIN_VERTICAL, SLOW_DESCENT, led_position
 from rfly_autonomy.control.modes import (
     AFTER_BOUNCE,
     LANDING,
     TAKING_OFF,
     ModeLogic,
 )
-from rfly_autonomy.control.position_controller import MIN_VERTICAL, PositionController
+from rfly_autonomy.control.position_controller import PositionController
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
@@ -40,9 +41,6 @@ CLIMB_SPEED = 0.75
 
 ROLLING_CLIMB = 1.0
 """Speed of the climb of a vehicle that takes off rolling, m/s."""
-
-SLOW_DESCENT = 0.5
-"""Sink rate near the ground and after an abort, m/s."""
 
 FAST_DESCENT = 1.5
 """Sink rate of a landing high above the ground, m/s."""
@@ -79,9 +77,6 @@ TURN_RATE = 0.5
 
 TURN_ABOVE = 1.0
 """Clearance below which a landing keeps its heading, m."""
-
-MAX_LEAD = 2.0
-"""Largest distance of the position setpoint from a vehicle that flies by velocity, m."""
 
 
 RAMP_TIMES = {Mode.TAKEOFF: RAMP_TIME, Mode.ROLLING_TAKEOFF: ROLLING_RAMP_TIME}
@@ -380,25 +375,18 @@ class FlightModes:
             yaw_rate = setpoint.yaw_rate
             self.yaw = math.remainder(self.yaw + dt * yaw_rate, math.tau)
 
-        # by the heading, and down no faster than a landing
-        forward, left, up = setpoint.velocity
-        if clearance < TURN_ABOVE:
-            up = max(up, -SLOW_DESCENT)
-        cosine = math.cos(self.yaw)
-        sine = math.sin(self.yaw)
-        x = cosine * forward - sine * left
-        y = sine * forward + cosine * left
-        self.position = self.position + dt * np.array((x, y, up))
-
-        # the held position does not run away
-        lead = self.position - now.position
-        distance = float(np.linalg.norm(lead))
-        if distance > MAX_LEAD and any((x, y, up)):
-            self.position = now.position + lead * (MAX_LEAD / distance)
-
-        # feed forward the turning of the velocity
-        gain = yaw_rate / self.params.velocity_gain
-        return (x - gain * y, y + gain * x, up), yaw_rate
+        held, velocity = led_position(
+            self.position.tolist(),
+            now.position.tolist(),
+            setpoint.velocity,
+            self.yaw,
+            yaw_rate,
+            clearance,
+            self.params.velocity_gain,
+            dt,
+        )
+        self.position = np.array(held)
+        return velocity, yaw_rate
 
     def _turn(self, yaw: float | None, dt: float) -> None:
         """Turn the held heading towards the wanted one."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.flight_laws import specific_thrust
 from rfly_common.arrays import Floats
 from rfly_common.physics import GRAVITY
 
@@ -22,9 +23,6 @@ MAX_SPEED = 4.0
 
 INTEGRAL_SHARE = 0.25
 """Gain of the integral of the velocity error, in addition to the velocity gain, 1/s."""
-
-MIN_VERTICAL = 0.3
-"""Least upward acceleration, as a share of gravity: it keeps the direction of thrust defined."""
 
 
 class PositionController:
@@ -75,15 +73,9 @@ class PositionController:
             ahead = np.clip(ahead, -self.max_speed, self.max_speed)
         error = wanted + ahead - np.asarray(velocity, float)
 
-        free = self.velocity_gain * error + self.integral
-        free[2] = max(free[2] + GRAVITY, MIN_VERTICAL * GRAVITY)
-
-        # no more tilt than allowed
-        most = free[2] * math.tan(self._max_tilt if max_tilt is None else max_tilt)
-        level = math.hypot(free[0], free[1])
-        if level > most:
-            free[:2] *= most / level
-        elif not frozen:
-            self.integral = self.integral + dt * INTEGRAL_SHARE * self.velocity_gain * error
-
-        return free
+        most = self._max_tilt if max_tilt is None else max_tilt
+        gain = self.velocity_gain
+        free, is_limited = specific_thrust(error.tolist(), self.integral.tolist(), gain, most)
+        if not is_limited and not frozen:
+            self.integral = self.integral + dt * INTEGRAL_SHARE * gain * error
+        return np.array(free)
