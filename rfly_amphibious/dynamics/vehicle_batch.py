@@ -28,7 +28,6 @@ from rfly_amphibious.dynamics.wind import (
 )
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_common.errors import ConfigError
 
 
 class VehicleBatch:
@@ -77,13 +76,8 @@ class VehicleBatch:
         self.periods: Ints = np.zeros(vehicles, np.int64)
         """Number of periods that each vehicle has gone through since `put`, (n,)."""
         self._wind = wind
-        self._has_gusts = bool(np.any(wind.gust_sigma)) or wind.turbulence > 0.0
         self._gusts = round(steps * dt / GUST_PERIOD)
-        if self._has_gusts and abs(self._gusts * GUST_PERIOD - steps * dt) > 1e-9:
-            raise ConfigError(
-                f"period: {steps * dt:g} s, expected a multiple of {GUST_PERIOD:g} s, "
-                "the period of the gusts"
-            )
+        wind.check_period(steps * dt)
 
     def put(self, which: Ints, x: Floats, memory: Floats | float = 0.0) -> None:
         """Set the states (k, states) and memories of vehicles (k,), which begin anew.
@@ -169,7 +163,7 @@ class VehicleBatch:
         keep, add = self._wind.gust_coefficients()
         begins = np.zeros(self._steps, np.bool_)
         noise = np.zeros((len(order), 0, 3))
-        if self._has_gusts:
+        if self._wind.has_gusts:
             periods = gust_times(0.0, self._integrator.dt, self._steps)
             begins = periods[1:] > periods[:-1]
             first = (self.periods[order] * self._gusts).astype(np.uint64)

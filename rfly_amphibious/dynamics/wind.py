@@ -76,6 +76,20 @@ class Wind:
                 "expected one of them"
             )
 
+    @property
+    def has_gusts(self) -> bool:
+        """True if the wind has gusts of either kind."""
+        return any(self.gust_sigma) or self.turbulence > 0.0
+
+    def check_period(self, period: float) -> None:
+        """Raise ConfigError if gusts do not begin at the same times of each period, s."""
+        gusts = round(period / GUST_PERIOD)
+        if self.has_gusts and abs(gusts * GUST_PERIOD - period) > 1e-9:
+            raise ConfigError(
+                f"period: {period:g} s, expected a multiple of {GUST_PERIOD:g} s, "
+                "the period of the gusts"
+            )
+
     def gust_coefficients(self) -> tuple[Floats, Floats]:
         """Return (keep, add), each (3,): gust ← keep · gust + add · ξ over one period.
 
@@ -86,7 +100,7 @@ class Wind:
 
     def gust_noise(self, vehicles: int, first: int, count: int) -> Floats:
         """Return unit normal numbers of the periods from `first`, (vehicles, count, 3)."""
-        if not (any(self.gust_sigma) or self.turbulence):
+        if not self.has_gusts:
             return np.zeros((vehicles, count, 3))
         vehicle = np.arange(vehicles, dtype=np.uint64)
         keys = vehicle + hashed(np.full(1, self.seed & 0xFFFFFFFFFFFFFFFF, np.uint64))

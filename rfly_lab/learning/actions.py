@@ -27,6 +27,8 @@ class Air(enum.IntEnum):
     """Thrust and moments."""
     ROTORS = 2
     """Speed of each rotor."""
+    VELOCITY = 3
+    """Velocity and yaw rate, by the flight controller's laws."""
 
 
 class Kind(NamedTuple):
@@ -41,9 +43,11 @@ class Kind(NamedTuple):
 ACTIONS = {
     "wrench": Kind(Air.WRENCH, False),
     "rotors": Kind(Air.ROTORS, False),
+    "velocity": Kind(Air.VELOCITY, False),
     "wheels": Kind(Air.OFF, True),
     "wrench+wheels": Kind(Air.WRENCH, True),
     "rotors+wheels": Kind(Air.ROTORS, True),
+    "velocity+wheels": Kind(Air.VELOCITY, True),
 }
 """Kinds of actions by name."""
 
@@ -115,5 +119,6 @@ def action_names(kind: str, p: VehicleParameters) -> list[str]:
         Air.OFF: [],
         Air.WRENCH: ["thrust", "moment_x", "moment_y", "moment_z"],
         Air.ROTORS: [f"rotor_{j + 1}" for j in range(p.rotors)],
+        Air.VELOCITY: ["forward", "left", "up", "turn"],
     }[air]
     return [*names, *(("steering", "drive", "brake") if wheels else ())]

@@ -63,6 +63,7 @@ TRACK = int(Course.TRACK)
 ROOF = int(Course.ROOF)
 WRENCH = int(Air.WRENCH)
 ROTORS = int(Air.ROTORS)
+VELOCITIES = int(Air.VELOCITY)
 RUNNING = int(Ending.RUNNING)
 SUCCESS = int(Ending.SUCCESS)
 OUT_OF_TIME = int(Ending.OUT_OF_TIME)
@@ -226,7 +227,10 @@ def distance_to(state: Floats, target: Floats, task: Task) -> float:
 
 @kernel
 def write_commands(actions: Any, commands: Commands, episodes: Episodes, rows: Floats) -> None:
-    """Write the commands of actions (n, numbers), limited to -1 … 1, to rows (n, controls)."""
+    """Write the commands of actions (n, numbers), limited to -1 … 1, to rows (n, controls).
+
+    The rotors of vehicles that fly by velocity have been written.
+    """
     c = commands
     rotors = c.rotor_columns.shape[0]
     for v in range(actions.shape[0]):
@@ -250,6 +254,8 @@ def write_commands(actions: Any, commands: Commands, episodes: Episodes, rows: F
             for j in range(rotors):
                 share = 0.5 + 0.5 * limited(actions[v, j])
                 row[c.rotor_columns[j]] = share * c.max_rotor_speed
+        elif c.air == VELOCITIES:
+            first = 4
         if 0 <= episodes.failing_step[v] <= episodes.steps[v]:
             row[c.rotor_columns[episodes.failing_rotor[v]]] = 0.0
 

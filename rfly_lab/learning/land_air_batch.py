@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from rfly_common.config.checks import finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
-from rfly_lab.learning.actions import action_names, commands_of
+from rfly_lab.learning.actions import Air, action_names, commands_of
 from rfly_lab.learning.episodes import (
     SCAN_AHEAD,
     SCAN_ASIDE,
@@ -35,6 +36,9 @@ from rfly_lab.learning.episodes import (
 from rfly_lab.learning.tasks import USUAL_ACTIONS, Course, Ending, Task, task_of
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.solids import ObjectBoxes
+
+if TYPE_CHECKING:
+    from rfly_lab.learning.velocity_flight import FlightMemory
 
 STEP = 0.001
 """Step of the integration, s, by the semi-implicit Euler method."""
@@ -157,7 +161,7 @@ class LandAirBatch:
         rotor_failures: float = 0.0,
         spread: float = 0.0,
     ) -> None:
-        from rfly_lab.learning import episode_kernels
+        from rfly_lab.learning import episode_kernels, velocity_flight
 
         if isinstance(environments, bool) or not isinstance(environments, int | np.integer):
             raise ConfigError(f"num_envs: {environments!r}, expected a whole number")
@@ -176,6 +180,7 @@ class LandAirBatch:
         self.terrain = _terrain(terrain)
         self.period = period
         self._kernels = episode_kernels
+        self._flight = velocity_flight
 
         # vehicles
         steps = round(period / STEP)
@@ -189,7 +194,14 @@ class LandAirBatch:
             for own in variants(self.params, spread)
         ]
         air = Wind(gust_sigma=(gusts, gusts, 0.5 * gusts))
-        self.vehicles = VehicleBatch(model, environments, steps, STEP, wind=air, others=others)
+        air.check_period(period)
+        tick = steps
+        if self.commands.air == Air.VELOCITY:
+            tick = velocity_flight.steps_of_tick(steps, STEP)
+        self._ticks = steps // tick
+        self._flight_law = velocity_flight.flight_law(self.params, tick * STEP)
+        self._flight_memory = velocity_flight.flight_memory(environments)
+        self.vehicles = VehicleBatch(model, environments, tick, STEP, wind=air, others=others)
         self._layout = _layout(self.params)
 
         # episodes
@@ -256,6 +268,7 @@ class LandAirBatch:
         )
 
         self.vehicles.put(which, states, memories)
+        self._flight.begin_flight(which, self.vehicles.x, self._flight_memory)
         self.endings[which] = Ending.RUNNING
 
     def step(self, actions: NDArray[np.floating]) -> None:
@@ -273,8 +286,8 @@ class LandAirBatch:
         if not np.isfinite(actions).all():
             raise CommandError("actions: expected finite numbers")
 
-        rows = self.commanded(actions)
-        self.vehicles.advance(rows)
+        for _ in range(self._ticks):
+            self.vehicles.advance(self._rows(actions, self._flight_memory))
         self._kernels.judge(
             self.task,
             self.period,
@@ -289,9 +302,20 @@ class LandAirBatch:
         )
 
     def commanded(self, actions: NDArray[np.floating]) -> Floats:
-        """Return the commands that actions would be now, (n, controls), as `Controls.rows`."""
+        """Return the commands that actions would be now, (n, controls), as `Controls.rows`.
+
+        Those of velocities change within a period.
+        """
+        return self._rows(actions, self._flight_memory.copy())
+
+    def _rows(self, actions: NDArray[np.floating], memory: FlightMemory) -> Floats:
+        """Return the commands of actions, and go on with the memory of vehicles that fly so."""
         columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
         rows = np.zeros((len(actions), columns))
+        if self.commands.air == Air.VELOCITY:
+            x = self.vehicles.x
+            outputs = self.vehicles.outputs
+            self._flight.fly_by_velocity(actions, self._flight_law, memory, x, outputs, rows)
         self._kernels.write_commands(actions, self.commands, self.episodes, rows)
         return rows
 

@@ -46,10 +46,12 @@ def same(ours: Any, theirs: Any) -> None:
         assert np.array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    ("task", "options"), [*((task, {}) for task in TASKS), ("hover", {"actions": "velocity"})]
+)
 @pytest.mark.filterwarnings("error")
-def test_the_checker_passes(task: str) -> None:
-    environment = gymnasium.make(ID, task=task, render_mode="rgb_array")
+def test_the_checker_passes(task: str, options: dict[str, str]) -> None:
+    environment = gymnasium.make(ID, task=task, render_mode="rgb_array", **options)
     env_checker.check_env(environment.unwrapped)
     assert environment.spec.id == ID
     assert environment.metadata == {"render_modes": ["rgb_array"], "render_fps": 50}

@@ -512,7 +512,7 @@ def test_what_cannot_be_used_is_said() -> None:
     cliffs = HeightMap(cliff, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
     for options, text in (
         ({"task": "sleep"}, "task: 'sleep', expected one of hover, waypoints, path, goal, roof"),
-        ({"actions": "mind"}, "actions: 'mind', expected one of wrench, rotors, wheels"),
+        ({"actions": "mind"}, "actions: 'mind', expected one of wrench, rotors, velocity, wheels"),
         ({"period": 0.0205}, r"period: 0\.0205 s, expected a multiple of 0\.001 s"),
         ({"period": 0.0}, "period: 0.0 s, expected a finite number of at least"),
         ({"wind": -1.0}, "wind: -1"),
