@@ -71,7 +71,7 @@ def test_the_mesh_of_rviz_has_the_colours_of_the_picture(hill, quarters):
 
     The corners of the border have the mean of their two sides.
     """
-    from rfly_terrain.meshes.ground_triangles import terrain_triangles
+    from rfly_terrain.exports.ground_triangles import terrain_triangles
 
     triangles = terrain_triangles(hill, 2 * 40 * 20, quarters)
     plain = terrain_triangles(hill, 2 * 40 * 20)
