@@ -237,8 +237,14 @@ def test_nodes_of_areas_pause_together_and_tell_what_does_not_fit(hosts):
 
     trigger(peer, "/west/trajectory_node/pause")
     paused = [hosts.wait_until_told(side, lambda _, __, v: v["run"] == "paused") for side in AREAS]
-    times = {values["fleet_time_s"] for _, _, values in paused}
-    assert len(times) == 1
+    (fleet_time,) = {values["fleet_time_s"] for _, _, values in paused}
+
+    # one that is killed and started again stands where it stood
+    hosts.nodes["east"].process.send_signal(signal.SIGKILL)
+    hosts.nodes["east"].process.wait()
+    hosts.begin("east")
+    again = hosts.wait_until_told("east", lambda _, __, v: v["run"] == "paused")[2]
+    assert again["fleet_time_s"] == fleet_time
     trigger(peer, "/east/trajectory_node/start")
     for side in AREAS:
         hosts.wait_until_told(side, lambda _, __, v: v["run"] == "running")
