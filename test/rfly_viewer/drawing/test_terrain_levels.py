@@ -289,6 +289,8 @@ def test_patches_that_lack_a_part_are_made_again_until_they_are_whole(rough, ima
     from rfly_common.errors import TerrainFormatError
 
     monkeypatch.setattr(PatchMaker, "want", make_at_once)
+    monkeypatch.setattr(terrain_levels, "QUADS", 8)
+    monkeypatch.setattr(terrain_levels, "PIXELS", 32)
     is_away = True
     texture = imagery.texture
     made = []
