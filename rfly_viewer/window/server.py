@@ -291,6 +291,7 @@ class Viewer:
 
         followed = self.panel.followed
         self.cameras.update(poses, followed, state.terrain)
+        self.cameras.clip(poses, state.terrain)
         described = followed if self.panel.shows("data") else None
         legend = "" if self._sight is None else self._sight.legend()
         self._readouts.update(poses, described, state.terrain, now_s, legend)
