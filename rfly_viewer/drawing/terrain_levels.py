@@ -37,6 +37,7 @@ from rfly_viewer.drawing.screen import Screen
 from rfly_viewer.drawing.terrain_glb import terrain_glb
 from rfly_viewer.drawing.terrain_mesh import (
     TerrainMesh,
+    grain,
     region_mesh,
     terrain_picture,
     with_skirts,
@@ -302,7 +303,7 @@ class PatchMaker:
         limits = self._tint_limits()
         terrain = self._ground(region)
         if self._base is None or self._base[0] is not terrain:
-            self._base = terrain, terrain_picture(terrain, BASE_PIXELS, limits)
+            self._base = terrain, terrain_picture(terrain, BASE_PIXELS, limits, has_grain=False)
         base = self._base[1]
         x_min, x_max, y_min, y_max = terrain.bounds
         height, width = base.shape[:2]
@@ -314,7 +315,10 @@ class PatchMaker:
             (y_max - y) / (y_max - y_min) * height - 0.5,
         )
         ground = cv2.remap(base, column, row, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        return over(texture, np.asarray(ground, np.uint8))
+
+        # one tile of grain a patch, so that neighbours fit
+        grained = np.clip(ground * cv2.resize(grain(), (PIXELS, PIXELS))[..., None], 0, 255)
+        return over(texture, grained.astype(np.uint8))
 
 
 class _Drawn(NamedTuple):

@@ -271,6 +271,18 @@ def test_patches_show_their_part_of_the_picture(rough, imagery):
     assert np.abs(picture[:, 100, 1] - (250 * (6 - 1 + share) / 8 - 0.5)).max() < 1.1
 
 
+def test_the_grain_of_neighbours_fits(imagery):
+    """On level ground of one colour, pixels differ over a border no more than inside a patch."""
+    bumps = HeightMap(
+        np.pad([[1.0]], 100), origin_x=0, origin_y=0, step_x=10, step_y=10
+    )  # a needle, so that heights have tints
+    maker = PatchMaker(bumps, None, lit=False)
+    west, east = (maker._picture(Patch(3, i, 1).region(bumps.bounds)).astype(float) for i in (4, 5))
+    inside = np.abs(np.diff(west, axis=1)).mean()
+    assert inside > 1.0
+    assert np.abs(west[:, -1] - east[:, 0]).mean() < 1.5 * inside
+
+
 def test_a_damaged_picture_leaves_the_colours_of_heights(rough, imagery, monkeypatch):
     from rfly_common.errors import TerrainFormatError
 
