@@ -13,12 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.files import StrPath
-from rfly_terrain.height_map.grid import snap
 from rfly_terrain.occupancy.call_forms import CALL_FORMS, arguments, in_call_forms
 from rfly_terrain.occupancy.cell_grid import (
     SNAP,
     binary,
-    cells_for,
     check_frame,
     checked_size,
     not_zero,
@@ -27,15 +25,12 @@ from rfly_terrain.occupancy.cell_grid import (
     pair,
     points,
 )
-from rfly_terrain.occupancy.cells import inflated, resample, sampled, shifted
-from rfly_terrain.occupancy.map_frames import MapFrames
+from rfly_terrain.occupancy.cell_map import CellMap, check_form, check_location, empty_shape
+from rfly_terrain.occupancy.cells import inflated, resample
 from rfly_terrain.occupancy.places import (
     observed_rays,
     places_of,
-    places_to_write,
     rays_reach,
-    shift_window,
-    window_shift,
 )
 from rfly_terrain.occupancy.rays import (
     clearance_of,
@@ -69,7 +64,7 @@ class RayCells(NamedTuple):
     """True where the ray ends in the cell, on its edge or on its corner, (k,)."""
 
 
-class BinaryOccupancyMap(MapFrames):
+class BinaryOccupancyMap(CellMap):
     """Grid of free (False) and occupied (True) cells, with queries, rays and a moving window.
 
     It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0; with `one_based=True`
@@ -86,7 +81,7 @@ class BinaryOccupancyMap(MapFrames):
     """
 
     _title = "Binary Occupancy Grid"
-    """Title of pictures."""
+    _words = "a BinaryOccupancyMap"
 
     @in_call_forms
     def __init__(
@@ -123,11 +118,7 @@ class BinaryOccupancyMap(MapFrames):
         # another map, or a matrix
         is_map = isinstance(width, BinaryOccupancyMap)
         if is_map or np.ndim(width) == 2:
-            if (height is not None and resolution is not None) or frame == "grid":
-                raise ValueError(
-                    "expected (matrix), (matrix, resolution), (map) or (map, resolution)"
-                )
-            per_metre = height if resolution is None else resolution
+            per_metre = check_form(height, resolution, frame)
             if is_map:
                 properties = {**width._properties(), **properties}
                 cells, per_metre = width._resampled(per_metre)
@@ -139,13 +130,7 @@ class BinaryOccupancyMap(MapFrames):
 
         # an empty map of this size
         per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
-        height = 10 if height is None else height
-        if frame == "grid":
-            shape = checked_size(number(width, "rows"), number(height, "cols"))
-        else:
-            width = number(width, "width", above=0.0)
-            height = number(height, "height", above=0.0)
-            shape = checked_size(cells_for(height, per_metre), cells_for(width, per_metre))
+        shape = empty_shape(width, 10 if height is None else height, per_metre, frame)
         value = binary(properties.get("default_value", False), "default_value")
         self._become(np.full(shape, value), per_metre, properties)
 
@@ -153,11 +138,7 @@ class BinaryOccupancyMap(MapFrames):
         """Take over these cells and properties, by Python's names."""
         properties = dict(properties)
         location = properties.pop("grid_location_in_world", None)
-        if location is not None and "local_origin_in_world" in properties:
-            raise ValueError(
-                "grid_location_in_world and local_origin_in_world both say where the map is, "
-                "expected one"
-            )
+        check_location(location, properties.get("local_origin_in_world"))
         known = {
             "grid_origin_in_local": (0, 0),
             "local_origin_in_world": (0, 0),
@@ -233,7 +214,6 @@ class BinaryOccupancyMap(MapFrames):
 
     def _set_cells(self, cells: Bools) -> None:
         self._cells = cells
-        self._drawn: Any = None
         self._changed()
 
     def _changed(self) -> None:
@@ -329,36 +309,12 @@ class BinaryOccupancyMap(MapFrames):
         found = places_of(self, places, size, frame)
         return found.read(self._cells), found.inside
 
-    @in_call_forms
-    def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
-        """Write one value, or one per point, (n,) or (n, 1); not 0 is occupied; later points win.
+    def _stored(self, values: Any, what: str) -> Bools:
+        """Return True for numbers other than 0."""
+        return not_zero(values, what)
 
-        A matrix of values with one location is a block, placed as that of `get_occupancy`. Returns,
-        in the shape of points or block, which of them lie on the map; the others are ignored.
-        """
-        places, occupied = places_to_write(self, points, not_zero(values, "values"), frame)
-        places.write(self._cells, occupied)
-        self._changed()
-        return places.inside
-
-    @in_call_forms
-    def inflate(self, radius: float, frame: str = "world") -> None:
-        """Grow every occupied cell by a disc of cells.
-
-        The disc holds the cells whose centres are at most the radius, rounded up to whole cells,
-        away (to within rounding: i² + j² ≤ r² + r). The radius is in metres, or in cells in the
-        frame "grid".
-        """
-        check_frame(frame, ("world", "grid"))
-        reach = number(radius, "radius", at_least=0.0)
-        cells = (
-            float(np.ceil(snap(reach, SNAP)))
-            if frame == "grid"
-            else cells_for(reach, self.resolution)
-        )
-
-        self._cells = inflated(self._cells, int(min(cells, self._rows + self._columns)))
-        self._changed()
+    def _grown(self, cells: int) -> Bools:
+        return inflated(self._cells, cells)
 
     def raycast(
         self, p1: ArrayLike, p2: ArrayLike, angle: float | None = None
@@ -463,61 +419,6 @@ class BinaryOccupancyMap(MapFrames):
         self._cells[row, column] = True
         self._changed()
 
-    @in_call_forms
-    def move(
-        self,
-        value: ArrayLike,
-        *,
-        move_type: str = "absolute",
-        fill_value: Any = None,
-        sync_with: BinaryOccupancyMap | None = None,
-    ) -> None:
-        """Move the window over the world to `value`, or ("relative") by it, in whole cells.
-
-        The shift is truncated towards zero. Cells that stay in view keep their value at their
-        place. Those newly in view take the value of `sync_with` where it covers their centre, else
-        `fill_value` or, without one, `default_value`.
-        """
-        shift = window_shift(self, value, move_type)
-        fill = self.default_value if fill_value is None else binary(fill_value, "fill_value")
-
-        # the cells, and those newly in view
-        source = _as_map(sync_with, "sync_with") if sync_with is not None else None
-        source = source.copy() if source is self else source
-        shift_window(self, shift)
-        self._cells, revealed = shifted(self._cells, shift, fill)
-
-        if source is not None:
-            values, covered = self._values_of(source)
-            revealed &= covered
-            self._cells[revealed] = values[revealed]
-        self._changed()
-
-    def sync_with(self, source: BinaryOccupancyMap) -> Bools:
-        """Take over the values of another map at the centres of the cells, else `default_value`.
-
-        Resolutions may differ. Returns the new matrix.
-        """
-        values, covered = self._values_of(_as_map(source, "source"))
-        self._cells = np.where(covered, values, self.default_value)
-        self._changed()
-        return self.occupancy_matrix()
-
-    def _values_of(self, source: BinaryOccupancyMap) -> tuple[Bools, Bools]:
-        """Return values of another map at the centres of the cells, and where it has any."""
-        return sampled(source._cells, source._grid("world"), self._grid("world"))
-
-    @in_call_forms
-    def show(self, frame: str = "world", *, ax: Any = None, fast_update: bool = False) -> Any:
-        """Draw the map, free white and occupied black, into Matplotlib axes (the current ones).
-
-        Units are those of the frame. `fast_update` reuses the image that this map drew there
-        before. Returns the image artist.
-        """
-        from rfly_terrain.occupancy.plot import draw
-
-        return draw(self, frame, ax, fast_update)
-
     def to_occupancy_grid(self) -> tuple[dict[str, Any], NDArray[np.int8]]:
         """Return (info, data) of a nav_msgs/OccupancyGrid.
 
@@ -574,17 +475,8 @@ class BinaryOccupancyMap(MapFrames):
     occupancyMatrix = occupancy_matrix
     getOccupancy: Callable[..., Any] = get_occupancy
     checkOccupancy: Callable[..., Any] = check_occupancy
-    setOccupancy: Callable[..., Any] = set_occupancy
     rayIntersection = ray_intersection
     insertRay = insert_ray
-    syncWith = sync_with
-
-
-def _as_map(value: Any, what: str) -> BinaryOccupancyMap:
-    """Return the value if it is a map. Raise ValueError for anything else."""
-    if not isinstance(value, BinaryOccupancyMap):
-        raise ValueError(f"{what}: {value!r}, expected a BinaryOccupancyMap")
-    return value
 
 
 def _matrix(p: ArrayLike) -> Bools:

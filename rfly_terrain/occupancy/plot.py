@@ -15,14 +15,11 @@ from rfly_common.imports import require
 from rfly_terrain.occupancy.cell_grid import check_frame
 
 if TYPE_CHECKING:
-    from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
-    from rfly_terrain.occupancy.probability_map import OccupancyMap
+    from rfly_terrain.occupancy.cell_map import CellMap
 
 
-def draw(
-    occupancy: BinaryOccupancyMap | OccupancyMap, frame: str, ax: Any, fast_update: bool
-) -> Any:
-    """Draw the map into axes (None: the current ones), see `BinaryOccupancyMap.show`.
+def draw(occupancy: CellMap, frame: str, ax: Any, fast_update: bool) -> Any:
+    """Draw the map into axes (None: the current ones), see `CellMap.show`.
 
     Returns the image artist.
     """

@@ -24,25 +24,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_terrain.height_map.grid import snap
 from rfly_terrain.occupancy.call_forms import in_call_forms
 from rfly_terrain.occupancy.cell_grid import (
-    SNAP,
-    cells_for,
     check_frame,
     checked_size,
     number,
     numbers,
 )
-from rfly_terrain.occupancy.cells import largest_nearby, resample, sampled, shifted
-from rfly_terrain.occupancy.map_frames import MapFrames
+from rfly_terrain.occupancy.cell_map import CellMap, check_form, check_location, empty_shape
+from rfly_terrain.occupancy.cells import largest_nearby, resample
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 from rfly_terrain.occupancy.places import (
     observed_rays,
     places_of,
     places_to_write,
-    shift_window,
-    window_shift,
 )
 from rfly_terrain.occupancy.rays import segments_between, touched_cells
 from rfly_terrain.occupancy.scan import Scan
@@ -67,7 +62,7 @@ FREE = 0
 OCCUPIED = 1
 
 
-class OccupancyMap(MapFrames):
+class OccupancyMap(CellMap):
     """Grid of probabilities that cells are occupied, with the methods of MATLAB's `occupancyMap`.
 
     Frames, points, blocks, rays and the moving window are those of `BinaryOccupancyMap`: indices
@@ -82,7 +77,7 @@ class OccupancyMap(MapFrames):
     """
 
     _title = "Occupancy Grid"
-    """Title of pictures."""
+    _words = "an OccupancyMap"
 
     @partial(in_call_forms, row="occupancy_map")
     def __init__(
@@ -110,11 +105,7 @@ class OccupancyMap(MapFrames):
         largest probability of the cells that they share area with.
         """
         check_frame(frame, ("world", "grid"))
-        if grid_location_in_world is not None and local_origin_in_world is not None:
-            raise ValueError(
-                "grid_location_in_world and local_origin_in_world both say where the map is, "
-                "expected one"
-            )
+        check_location(grid_location_in_world, local_origin_in_world)
         source = width if isinstance(width, OccupancyMap) else None
         keywords = {
             "grid_origin_in_local": grid_origin_in_local,
@@ -133,13 +124,9 @@ class OccupancyMap(MapFrames):
 
         # another map's cells, a matrix, or a size
         if source is not None or np.ndim(width) == 2:
-            if (height is not None and resolution is not None) or frame == "grid":
-                raise ValueError(
-                    "expected (matrix), (matrix, resolution), (map) or (map, resolution)"
-                )
-            per_metre = height if resolution is None else resolution
+            per_metre = check_form(height, resolution, frame)
             if source is not None:
-                cells = source._log_odds.copy()
+                cells = source._cells.copy()
                 if per_metre is not None:
                     per_metre = number(per_metre, "resolution", above=0.0)
                     cells = resample(cells, per_metre / source.resolution)
@@ -150,15 +137,14 @@ class OccupancyMap(MapFrames):
                 per_metre = 1 if per_metre is None else per_metre
         else:
             per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
-            shape = _shape(width, 10 if height is None else height, per_metre, frame)
+            shape = empty_shape(width, 10 if height is None else height, per_metre, frame)
             fill = float(_probabilities(properties["default_value"], "default_value"))
             cells = np.full(shape, _log_odds_of(fill, limits))
 
         super().__init__((cells.shape[0], cells.shape[1]), per_metre, **properties)
         self._saturation = limits
-        self._log_odds = np.clip(cells, *_log_odds(np.array(limits)))
+        self._cells = np.clip(cells, *_log_odds(np.array(limits)))
         self._occupied_threshold, self._free_threshold = _thresholds(*thresholds)
-        self._drawn: Any = None
         self._changed()
         if grid_location_in_world is not None:
             self.grid_location_in_world = grid_location_in_world
@@ -208,7 +194,7 @@ class OccupancyMap(MapFrames):
     @probability_saturation.setter
     def probability_saturation(self, value: ArrayLike) -> None:
         self._saturation = _saturation(value)
-        self._log_odds = np.clip(self._log_odds, *_log_odds(np.array(self._saturation)))
+        self._cells = np.clip(self._cells, *_log_odds(np.array(self._saturation)))
         self._changed()
 
     @property
@@ -233,7 +219,7 @@ class OccupancyMap(MapFrames):
         """
         if form not in ("probability", "ternary"):
             raise ValueError(f"form: {form!r}, expected 'probability' or 'ternary'")
-        return self.check_occupancy() if form == "ternary" else _probability(self._log_odds)
+        return self.check_occupancy() if form == "ternary" else _probability(self._cells)
 
     @in_call_forms
     def get_occupancy(
@@ -250,9 +236,7 @@ class OccupancyMap(MapFrames):
         map, and with `return_valid` a tuple of the values and which places lie on the map.
         """
         places = places_of(self, points, size, frame)
-        values = np.where(
-            places.inside, _probability(places.read(self._log_odds)), self.default_value
-        )
+        values = np.where(places.inside, _probability(places.read(self._cells)), self.default_value)
         return (values, places.inside) if return_valid else values
 
     @in_call_forms
@@ -266,24 +250,11 @@ class OccupancyMap(MapFrames):
     ) -> Any:
         """Return `get_occupancy` in int8: 0 free, 1 occupied, −1 unknown or off the map."""
         places = places_of(self, points, size, frame)
-        log_odds = places.read(self._log_odds)
+        log_odds = places.read(self._cells)
         values = np.full(places.inside.shape, UNKNOWN, np.int8)
         values[places.inside & (log_odds > _log_odds(self._occupied_threshold))] = OCCUPIED
         values[places.inside & (log_odds < _log_odds(self._free_threshold))] = FREE
         return (values, places.inside) if return_valid else values
-
-    @in_call_forms
-    def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
-        """Write one probability, or one per point, or a block; within the saturation limits.
-
-        Forms, shapes and result are those of `BinaryOccupancyMap.set_occupancy`.
-        """
-        places, log_odds = places_to_write(
-            self, points, _log_odds_of(_probabilities(values, "values"), self._saturation), frame
-        )
-        places.write(self._log_odds, log_odds)
-        self._changed()
-        return places.inside
 
     @in_call_forms
     def update_occupancy(
@@ -305,26 +276,17 @@ class OccupancyMap(MapFrames):
         else:
             places, observed = places_to_write(self, points, _observations(values, "values"), frame)
 
-        np.add.at(self._log_odds, places.cells, observed[places.within])
-        changed = self._log_odds[places.cells]
-        self._log_odds[places.cells] = np.clip(changed, *_log_odds(np.array(self._saturation)))
+        np.add.at(self._cells, places.cells, observed[places.within])
+        changed = self._cells[places.cells]
+        self._cells[places.cells] = np.clip(changed, *_log_odds(np.array(self._saturation)))
         self._changed()
 
-    @in_call_forms
-    def inflate(self, radius: float, frame: str = "world") -> None:
-        """Give every cell the largest probability within a disc of cells.
+    def _stored(self, values: Any, what: str) -> Floats:
+        """Return the log-odds of probabilities, within the saturation limits."""
+        return np.asarray(_log_odds_of(_probabilities(values, what), self._saturation))
 
-        The disc is that of `BinaryOccupancyMap.inflate`: the radius in metres, or in cells in the
-        frame "grid", is rounded up to whole cells.
-        """
-        check_frame(frame, ("world", "grid"))
-        reach = number(radius, "radius", at_least=0.0)
-        if frame == "grid":
-            cells = float(np.ceil(snap(reach, SNAP)))
-        else:
-            cells = cells_for(reach, self.resolution)
-        self._log_odds = largest_nearby(self._log_odds, int(min(cells, self._rows + self._columns)))
-        self._changed()
+    def _grown(self, cells: int) -> Floats:
+        return largest_nearby(self._cells, cells)
 
     def raycast(
         self, p1: ArrayLike, p2: ArrayLike, angle: float | None = None
@@ -359,7 +321,7 @@ class OccupancyMap(MapFrames):
         limit = self._occupied_threshold if threshold is None else threshold
         log_odds = _log_odds(float(_probabilities(number(limit, "threshold"), "threshold")))
         binary = BinaryOccupancyMap.from_matrix(
-            self._log_odds > log_odds,
+            self._cells > log_odds,
             self.resolution,
             grid_origin_in_local=self.grid_origin_in_local,
             local_origin_in_world=self.local_origin_in_world,
@@ -411,7 +373,7 @@ class OccupancyMap(MapFrames):
             segments_between(observed.start, observed.ends), self._rows, self._columns
         )
         ray_kernels.integrate(
-            self._log_odds,
+            self._cells,
             cells,
             offsets,
             is_end,
@@ -421,53 +383,9 @@ class OccupancyMap(MapFrames):
         )
         self._changed()
 
-    @in_call_forms
-    def move(
-        self,
-        value: ArrayLike,
-        *,
-        move_type: str = "absolute",
-        fill_value: Any = None,
-        sync_with: OccupancyMap | None = None,
-    ) -> None:
-        """Move the window over the world, as `BinaryOccupancyMap.move`."""
-        source = None if sync_with is None else _map(sync_with, "sync_with")
-        shift = window_shift(self, value, move_type)
-        fill = self.default_value if fill_value is None else fill_value
-        log_odds = _log_odds_of(self._cell_value(fill, "fill_value"), self._saturation)
-
-        source = self.copy() if source is self else source
-        shift_window(self, shift)
-        self._log_odds, revealed = shifted(self._log_odds, shift, log_odds)
-        if source is not None:
-            values, covered = self._values_of(source)
-            revealed &= covered
-            self._log_odds[revealed] = values[revealed]
-        self._changed()
-
-    def sync_with(self, source: OccupancyMap) -> Floats:
-        """Take over the probabilities of another map at the centres of the cells.
-
-        Cells that it does not cover become `default_value`. Resolutions may differ. Returns the
-        new matrix.
-        """
-        values, covered = self._values_of(_map(source, "source"))
-        default = _log_odds_of(self.default_value, self._saturation)
-        self._log_odds = np.where(covered, values, default)
-        self._changed()
-        return self.occupancy_matrix()
-
     def _values_of(self, source: OccupancyMap) -> tuple[Floats, Bools]:
-        """Return log-odds of another map at the centres of the cells, and where it has any."""
-        values, covered = sampled(source._log_odds, source._grid("world"), self._grid("world"))
+        values, covered = super()._values_of(source)
         return np.clip(values, *_log_odds(np.array(self._saturation))), covered
-
-    @in_call_forms
-    def show(self, frame: str = "world", *, ax: Any = None, fast_update: bool = False) -> Any:
-        """Draw the map, probability 0 white and 1 black, as `BinaryOccupancyMap.show`."""
-        from rfly_terrain.occupancy.plot import draw
-
-        return draw(self, frame, ax, fast_update)
 
     def to_occupancy_grid(self) -> tuple[dict[str, Any], NDArray[np.int8]]:
         """Return (info, data) of a nav_msgs/OccupancyGrid, see `BinaryOccupancyMap`.
@@ -476,8 +394,8 @@ class OccupancyMap(MapFrames):
         """
         x, y = self.grid_location_in_world.tolist()
         info = {"width": self._columns, "height": self._rows, "resolution": 1.0 / self.resolution}
-        percent = np.rint(100.0 * _probability(self._log_odds)).astype(np.int8)
-        data = np.where(self._log_odds == 0.0, np.int8(UNKNOWN), percent)
+        percent = np.rint(100.0 * _probability(self._cells)).astype(np.int8)
+        data = np.where(self._cells == 0.0, np.int8(UNKNOWN), percent)
         return {**info, "origin": (x, y, 0.0)}, data[::-1].ravel()
 
     @classmethod
@@ -502,11 +420,9 @@ class OccupancyMap(MapFrames):
     occupancyMatrix = occupancy_matrix
     getOccupancy: Callable[..., Any] = get_occupancy
     checkOccupancy: Callable[..., Any] = check_occupancy
-    setOccupancy: Callable[..., Any] = set_occupancy
     updateOccupancy: Callable[..., Any] = update_occupancy
     rayIntersection = ray_intersection
     insertRay = insert_ray
-    syncWith = sync_with
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -520,21 +436,6 @@ _DEFAULTS: dict[str, Any] = {
     "probability_saturation": SATURATION,
 }
 """Properties of a map and their defaults."""
-
-
-def _map(source: Any, what: str) -> OccupancyMap:
-    if not isinstance(source, OccupancyMap):
-        raise ValueError(f"{what}: {type(source).__name__}, expected an OccupancyMap")
-    return source
-
-
-def _shape(width: Any, height: Any, per_metre: float, frame: str) -> tuple[int, int]:
-    """Return the grid's size, of metres or ("grid") of rows and columns."""
-    if frame == "grid":
-        return checked_size(number(width, "rows"), number(height, "cols"))
-    across = number(width, "width", above=0.0)
-    up = number(height, "height", above=0.0)
-    return checked_size(cells_for(up, per_metre), cells_for(across, per_metre))
 
 
 def _ray_arguments(start: Any, rays: Any, others: tuple[Any, ...]) -> dict[str, Any]:

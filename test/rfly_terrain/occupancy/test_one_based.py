@@ -101,7 +101,7 @@ def test_what_is_no_map_is_refused_with_words():
     for value in (3, np.zeros((3, 3)), "map"):
         with pytest.raises(ValueError, match=r"(?s)sync_with: .*, expected a BinaryOccupancyMap"):
             m.move([1, 1], SyncWith=value)
-    with pytest.raises(ValueError, match="source: 3, expected a BinaryOccupancyMap"):
+    with pytest.raises(ValueError, match="source: int, expected a BinaryOccupancyMap"):
         m.sync_with(3)
     assert m.local_origin_in_world.tolist() == [0, 0]
 
