@@ -57,9 +57,9 @@ SENSOR_TOPICS: Mapping[str, SensorTopic] = MappingProxyType(
 
 
 GUIDANCE_TOPICS = MappingProxyType(
-    {"cmd/ackermann": 0, "cmd/pose": 1, "cmd/mode": 2, "cmd/assist": 3}
+    {"cmd/ackermann": 0, "cmd/pose": 1, "cmd/mode": 2, "cmd/assist": 3, "cmd/wrench": 4}
 )
-"""Commands of guidance_node, and their indices in the count of `guidance_tick`."""
+"""Commands of guidance_node and policy_node, and their indices in the count of `guidance_tick`."""
 
 
 def subscribe_sensors(

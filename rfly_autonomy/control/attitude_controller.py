@@ -222,6 +222,9 @@ class AttitudeSetpoint(NamedTuple):
     moment_share: float = 1.0
     """Share of the moments that turn the body, 0 … 1: less while the wheels carry it."""
 
+    wrench: Floats | None = None
+    """Thrust, N, and moments, N m, body axes, (4,), to have instead of any attitude."""
+
 
 class MomentObserver:
     """Observer of the moments that the model does not know, by the angular momentum. Eq. 10.20.
@@ -352,7 +355,9 @@ class AttitudeController:
         if setpoint is None:
             self.commanded = np.zeros(self.params.rotors)
             return self.commanded
-        if setpoint.acceleration is not None:
+        if setpoint.wrench is not None:
+            wrench = setpoint.wrench
+        elif setpoint.acceleration is not None:
             turned = attitude_of(setpoint.acceleration.tolist(), setpoint.yaw)
             wanted = np.array(turned).reshape(3, 3)
             wrench = self.wrench(wanted, motion, setpoint.thrust, setpoint.yaw_rate)

@@ -50,7 +50,10 @@ COMMAND_TIMEOUT = 0.5
 """Age at which a motion command counts as lost, s."""
 
 ATTITUDE_TIMEOUT = 0.25
-"""Time for which an attitude takes precedence over positions and velocities, s."""
+"""Time for which an attitude or a wrench takes precedence over positions and velocities, s."""
+
+WRENCH_TIMEOUT = 0.1
+"""Age at which a wrench counts as lost, s: nothing holds the attitude meanwhile."""
 
 HOVER_TIME = 2.0
 """Time from the loss of the motion command to the landing, s."""
@@ -295,6 +298,18 @@ class FlightController:
         most = p.rotors * p.thrust_coefficient * p.max_rotor_speed**2
         self._set(TrajectorySetpoint(attitude=rotation, thrust=thrust * most), None)
 
+    def set_wrench(self, wrench: ArrayLike) -> None:
+        """Push with a thrust, N, and turn by moments, N m, body axes, (4,), in flight.
+
+        It takes precedence as an attitude does, and is lost after WRENCH_TIMEOUT: then the vehicle
+        hovers where it is. What the rotors cannot do is given up, the yaw moment first. Raise
+        CommandError for a negative thrust, and for numbers that are not finite.
+        """
+        wanted = finite_array("wrench", wrench, (4,), error=CommandError)
+        if wanted[0] < 0.0:
+            raise CommandError(f"thrust is {wanted[0]:g} N, expected 0 or more: rotors only push")
+        self._set(TrajectorySetpoint(wrench=wanted), None)
+
     def set_assist(self, assist: Assist | None, time: float | None = None) -> None:
         """Help the wheels of a vehicle that drives; None: lower the axle that is lifted.
 
@@ -304,14 +319,13 @@ class FlightController:
         self._assist_time = self.time if time is None else time
 
     def _set(self, setpoint: TrajectorySetpoint, time: float | None) -> None:
-        """Take a setpoint, unless it is older than the last one or an attitude takes precedence."""
+        """Take a setpoint, unless it is too old, or an attitude or wrench takes precedence."""
         stamp = self.time if time is None else float(time)
 
-        # an attitude takes precedence while it is new
+        # an attitude or a wrench takes precedence while it is new
         before = self._setpoint
-        turning = before is not None and before.attitude is not None
         recent = self.time - self._setpoint_time < ATTITUDE_TIMEOUT
-        if turning and setpoint.attitude is None and recent:
+        if before is not None and before.is_direct and not setpoint.is_direct and recent:
             return
 
         # one that comes too late is no sign that commands arrive again
@@ -579,7 +593,11 @@ class FlightController:
             return
 
         now = self._dead_reckoning.motion
-        if self._setpoint is not None and self.time - self._setpoint_time > self.command_timeout:
+        setpoint = self._setpoint
+        timeout = self.command_timeout
+        if setpoint is not None and setpoint.wrench is not None:
+            timeout = min(timeout, WRENCH_TIMEOUT)
+        if setpoint is not None and self.time - self._setpoint_time > timeout:
             self._setpoint = None
             self._command_lost_at = self.time
             # the place where it comes to rest

@@ -84,7 +84,7 @@ RAMP_TIMES = {Mode.TAKEOFF: RAMP_TIME, Mode.ROLLING_TAKEOFF: ROLLING_RAMP_TIME}
 
 
 class TrajectorySetpoint(NamedTuple):
-    """Setpoint of a flight: a position, a velocity, or an attitude with a thrust."""
+    """Setpoint of a flight: a position, a velocity, an attitude with a thrust, or a wrench."""
 
     position: ArrayLike | None = None
     """Position, (3,), world axes, m; None: by velocity from the present position."""
@@ -107,6 +107,14 @@ class TrajectorySetpoint(NamedTuple):
 
     thrust: float = 0.0
     """Thrust with an attitude, N."""
+
+    wrench: Floats | None = None
+    """Thrust, N, and moments, N m, body axes, (4,), instead of all others."""
+
+    @property
+    def is_direct(self) -> bool:
+        """True if it turns the vehicle itself, without the position loop."""
+        return self.attitude is not None or self.wrench is not None
 
 
 class FlightModes:
@@ -233,12 +241,8 @@ class FlightModes:
             self._take_off_rolling(now, setpoint, dt)
         elif mode is Mode.ROLLING_LAND:
             self._land_rolling(now, clearance if clearance_measured else 0.0, setpoint, dt)
-        elif mode is Mode.FLIGHT and setpoint is not None and setpoint.attitude is not None:
-            self.position = np.array(now.position)
-            self.yaw = _heading(now)
-            self.attitude = setpoint.attitude
-            self.thrust = setpoint.thrust
-            self._hold_attitude()
+        elif mode is Mode.FLIGHT and setpoint is not None and setpoint.is_direct:
+            self._fly_directly(now, setpoint)
         elif mode is Mode.FLIGHT:
             velocity, yaw_rate = self._follow(now, clearance, setpoint, dt)
             self._fly(now, velocity, dt, yaw_rate=yaw_rate)
@@ -326,7 +330,7 @@ class FlightModes:
 
     def _level_velocity(self, setpoint: TrajectorySetpoint | None) -> tuple[float, float]:
         """Return the level velocity of a setpoint, else that at the begin of the mode, m/s."""
-        if setpoint is None or setpoint.attitude is not None:
+        if setpoint is None or setpoint.is_direct:
             return self._rolls_at
         x, y, _ = setpoint.velocity
         if setpoint.position is not None:
@@ -414,6 +418,19 @@ class FlightModes:
         self._setpoint = AttitudeSetpoint(
             self.thrust, acceleration, self.yaw, yaw_rate, self.attitude
         )
+
+    def _fly_directly(self, now: EstimatedMotion, setpoint: TrajectorySetpoint) -> None:
+        """Obey an attitude or a wrench; afterwards the vehicle holds the place where it is then."""
+        self.position = np.array(now.position)
+        self.yaw = _heading(now)
+        if setpoint.attitude is not None:
+            self.attitude = setpoint.attitude
+            self.thrust = setpoint.thrust
+            self._hold_attitude()
+        else:
+            assert setpoint.wrench is not None
+            self.thrust = float(setpoint.wrench[0])
+            self._setpoint = AttitudeSetpoint(self.thrust, None, self.yaw, wrench=setpoint.wrench)
 
     def _help(self, now: EstimatedMotion, rotor_help: RotorHelp) -> None:
         """Turn the nose up or down and push while the wheels of one axle stand."""

@@ -111,10 +111,14 @@ class GuidanceNode(Node):
         self._diagnostics = Diagnostics(self, "guidance", self._name, self._update_diagnostics)
         self._pose = publisher(self, PoseStamped, "pose", STATE_OUT)
         self._path = publisher(self, Path, "path", LATCHED)
-        kinds = (AckermannDriveStamped, PoseStamped, String, String)
+        kinds = {
+            "cmd/ackermann": AckermannDriveStamped,
+            "cmd/pose": PoseStamped,
+            "cmd/mode": String,
+            "cmd/assist": String,
+        }
         self._commands = {
-            topic: publisher(self, kind, topic, COMMANDS)
-            for topic, kind in zip(GUIDANCE_TOPICS, kinds, strict=True)
+            topic: publisher(self, kind, topic, COMMANDS) for topic, kind in kinds.items()
         }
         self._tick = SimulationTick()
         """Answer to the present tick, with the number of commands until now."""

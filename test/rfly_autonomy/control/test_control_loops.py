@@ -16,6 +16,7 @@ from scipy.integrate import solve_ivp
 
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
 from rfly_amphibious.vehicle.state_layout import WHEEL_SPEED
 from rfly_autonomy.control.chassis_controller import ChassisController
 from rfly_common.errors import CommandError
@@ -101,6 +102,46 @@ def test_an_attitude_is_flown_before_any_place_and_then_the_place_again():
         rig.flight.set_attitude(rotation_matrix(euler_to_quat((1.56, 0.0, 0.0))), 0.5)
     with pytest.raises(CommandError, match="thrust"):
         rig.flight.set_attitude(rotation, 1.01)
+
+
+def test_a_wrench_is_flown_before_any_place_and_lost_soon():
+    """The rotors' matrix times their squared speeds is the wrench.
+
+    Without a new one the vehicle levels itself and lands.
+    """
+    rig = hover()
+    p = rig.params
+    weight = p.mass * G
+    wanted = np.array((1.02 * weight, 0.3, -0.2, 0.1))
+
+    def push(r):
+        r.flight.set_wrench(wanted)
+        r.flight.set_target((0.0, 0.0, 10.0))
+
+    run = rig.run(0.2, push)
+    assert rotor_matrix(p) @ rig.rotors.value**2 == pytest.approx(wanted, rel=1e-6)
+    # turned by the moments about the axes, less what the lag of the rotors takes
+    expected = wanted[1:] / np.diag(p.total_inertia) * 0.2
+    turned = np.array((run.roll_rate[-1], run.pitch_rate[-1], run.yaw_rate[-1]))
+    assert (np.sign(turned) == np.sign(expected)).all()
+    assert (np.abs(turned) > 0.5 * np.abs(expected)).all()
+    assert (np.abs(turned[:2]) < np.abs(expected[:2])).all(), (turned, expected)
+
+    # lost: it hovers, then it lands
+    rig.run(1.5)
+    assert rig.flight.mode is Mode.FLIGHT
+    run = rig.run(0.5)
+    assert np.abs(run.pitch).max() < 0.05
+    rig.run(1.0, until=lambda r: r.flight.mode is Mode.LAND)
+    assert rig.flight.reason == "the motion command is lost"
+
+    for wrong, message in (
+        ((-1.0, 0.0, 0.0, 0.0), "thrust is -1 N"),
+        ((1.0, math.nan, 0.0, 0.0), "wrench"),
+        ((1.0, 0.0, 0.0), "wrench"),
+    ):
+        with pytest.raises(CommandError, match=message):
+            rig.flight.set_wrench(wrong)
 
 
 def test_gains_that_are_changed_in_flight():
