@@ -9,6 +9,7 @@ import enum
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -110,6 +111,12 @@ def commands_of(kind: str, p: VehicleParameters) -> Commands:
         drive_columns=every[columns["drive_torque"]],
         brake_columns=every[columns["brake_torque"]],
     )
+
+
+def wrench_of(commands: Commands, action: NDArray[np.floating]) -> Floats:
+    """Return thrust, N, and moments, N m, (4,), of an action whose first four numbers are these."""
+    thrust, *turn = np.clip(np.asarray(action[:4], np.float64), -1.0, 1.0)
+    return np.array((commands.weight * (1.0 + thrust), *(commands.moment * turn)))
 
 
 def action_names(kind: str, p: VehicleParameters) -> list[str]:

@@ -68,6 +68,22 @@ class Episodes(NamedTuple):
     """Step at which it fails, (n,); -1: none does."""
 
 
+def episodes_of(environments: int, targets: int) -> Episodes:
+    """Return the records of environments in which no episode has begun."""
+    count = environments
+    return Episodes(
+        seed=np.zeros(count, np.uint64),
+        number=np.zeros(count, np.int64),
+        steps=np.zeros(count, np.int64),
+        targets=np.zeros((count, targets, 3)),
+        target=np.zeros(count, np.int64),
+        distance=np.zeros(count),
+        held=np.zeros(count, np.int64),
+        failing_rotor=np.zeros(count, np.int64),
+        failing_step=np.zeros(count, np.int64),
+    )
+
+
 class Starts(NamedTuple):
     """Places and states in which episodes may begin."""
 

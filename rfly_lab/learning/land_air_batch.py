@@ -29,9 +29,9 @@ from rfly_lab.learning.episodes import (
     TRACK_STEP,
     WIDEST_COURSE,
     Disturbances,
-    Episodes,
     Layout,
     Starts,
+    episodes_of,
 )
 from rfly_lab.learning.tasks import USUAL_ACTIONS, Course, Ending, Task, task_of
 from rfly_terrain.height_map.height_map import HeightMap
@@ -172,6 +172,7 @@ class LandAirBatch:
         finite_number("rotor_failures", rotor_failures, at_least=0.0, at_most=1.0)
         finite_number("spread", spread, at_least=0.0, at_most=MOST_SPREAD)
         self.task = task_of(task)
+        self.task_name = task
         self.actions = actions or USUAL_ACTIONS[task]
         self.params = (
             vehicle if isinstance(vehicle, VehicleParameters) else VehicleParameters.load(vehicle)
@@ -202,21 +203,11 @@ class LandAirBatch:
         self._flight_law = velocity_flight.flight_law(self.params, tick * STEP)
         self._flight_memory = velocity_flight.flight_memory(environments)
         self.vehicles = VehicleBatch(model, environments, tick, STEP, wind=air, others=others)
-        self._layout = _layout(self.params)
+        self._layout = layout_of(self.params)
 
         # episodes
         count = environments
-        self.episodes = Episodes(
-            seed=np.zeros(count, np.uint64),
-            number=np.zeros(count, np.int64),
-            steps=np.zeros(count, np.int64),
-            targets=np.zeros((count, self.task.targets, 3)),
-            target=np.zeros(count, np.int64),
-            distance=np.zeros(count),
-            held=np.zeros(count, np.int64),
-            failing_rotor=np.zeros(count, np.int64),
-            failing_step=np.zeros(count, np.int64),
-        )
+        self.episodes = episodes_of(count, self.task.targets)
         self._disturbances = Disturbances(
             float(wind),
             float(rotor_failures),
@@ -385,7 +376,7 @@ def _terrain(terrain: StrPath | HeightMap | None) -> HeightMap:
     return result
 
 
-def _layout(p: VehicleParameters) -> Layout:
+def layout_of(p: VehicleParameters) -> Layout:
     """Return the numbers of a vehicle that observations and rewards need."""
     wheels = len(p.wheels)
     state = state_layout.state_columns(p.rotors, wheels)

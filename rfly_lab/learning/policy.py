@@ -1,0 +1,182 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""A trained policy as an ONNX file, with the facts that say what it sees and commands.
+
+The network takes observations as the environment gives them, (n, numbers), and returns actions,
+(n, numbers): what normalises them is part of it. The facts are a JSON text in the file's metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.config.checks import check_choice
+from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath, read_regular
+from rfly_common.imports import require
+from rfly_lab.learning.actions import action_names
+from rfly_lab.learning.land_air_batch import LandAirBatch, observation_names
+from rfly_lab.learning.tasks import task_of
+
+METADATA_KEY = "rfly_suite.policy"
+"""Key of the facts in the metadata of a file."""
+MAX_POLICY_BYTES = 16 * 1024 * 1024
+"""Largest file that is read."""
+
+
+def shipped_policy(task: str) -> Path:
+    """Return the file of the policy that is shipped for a task. Raise ConfigError if none is."""
+    folder = Path(__file__).parents[1] / "data" / "policies"
+    check_choice("task", task, sorted(file.stem for file in folder.glob("*.onnx")))
+    return folder / f"{task}.onnx"
+
+
+@dataclass(frozen=True)
+class PolicyFacts:
+    """What a policy was trained for."""
+
+    task: str
+    """Task of the environment."""
+    actions: str
+    """Kind of the actions."""
+    period: float
+    """Time for which an action is held, s."""
+    vehicle: str
+    """Name of the vehicle's parameters."""
+    observation_names: tuple[str, ...]
+    """Name of each number of an observation, with its unit."""
+    action_names: tuple[str, ...]
+    """Name of each number of an action."""
+
+    @classmethod
+    def of(cls, batch: LandAirBatch) -> PolicyFacts:
+        """Return the facts of a policy that is trained in a batch."""
+        return cls(
+            batch.task_name,
+            batch.actions,
+            batch.period,
+            batch.params.name,
+            tuple(batch.observation_names),
+            tuple(batch.action_names),
+        )
+
+    def text(self) -> str:
+        """Return the facts as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=True)
+
+    @classmethod
+    def read(cls, text: str) -> PolicyFacts:
+        """Return the facts of a JSON text. Raise ConfigError for anything else."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ConfigError(f"metadata {METADATA_KEY}: no JSON: {error}") from None
+        names = [field.name for field in fields(cls)]
+        if not isinstance(data, dict) or sorted(data) != sorted(names):
+            raise ConfigError(f"metadata {METADATA_KEY}: expected {', '.join(names)}")
+
+        for name in ("task", "actions", "vehicle"):
+            if not isinstance(data[name], str):
+                raise ConfigError(f"metadata {name}: {data[name]!r}, expected a text")
+        period = data["period"]
+        if isinstance(period, bool) or not isinstance(period, int | float) or not period > 0.0:
+            raise ConfigError(f"metadata period: {period!r}, expected seconds above 0")
+        for name in ("observation_names", "action_names"):
+            listed = data[name]
+            if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
+                raise ConfigError(f"metadata {name}: expected a list of names")
+            data[name] = tuple(listed)
+        return cls(**data)
+
+
+class Policy:
+    """A policy that is loaded, for one vehicle."""
+
+    def __init__(self, path: StrPath, params: VehicleParameters | None = None) -> None:
+        """Read a file. `params`: of the vehicle; None: the shipped set that it was trained for.
+
+        Raise ConfigError for a file that can't be read, is no such policy, or does not fit the
+        vehicle; and where onnxruntime is not installed.
+        """
+        runtime = require("onnxruntime", "a policy")
+        try:
+            content = read_regular(path, MAX_POLICY_BYTES)
+        except OSError as error:
+            raise ConfigError(f"policy {path}: {error.strerror or error}") from None
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 4
+        try:
+            self._session: Any = runtime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # noqa: BLE001 - its errors have no class of their own in common
+            first = str(error).strip().split("\n")[0]
+            raise ConfigError(f"policy {path}: no ONNX model that can be run: {first}") from None
+
+        try:
+            self.facts = self._facts()
+            self.params = params or VehicleParameters.load(self.facts.vehicle)
+            self._check(self.params)
+        except ConfigError as error:
+            raise ConfigError(f"policy {path}: {error}") from None
+        self.task = task_of(self.facts.task)
+        """Rules of its task."""
+
+    def act(self, seen: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the actions, (n, numbers), for observations, (n, numbers)."""
+        return np.asarray(self._session.run(None, {self._input: seen})[0])
+
+    def _facts(self) -> PolicyFacts:
+        """Return the facts in the file. Raise ConfigError where they are none."""
+        text = self._session.get_modelmeta().custom_metadata_map.get(METADATA_KEY)
+        if text is None:
+            raise ConfigError(
+                f"its metadata lacks {METADATA_KEY}: write it with rfly_lab.write_policy"
+            )
+        return PolicyFacts.read(text)
+
+    def _check(self, params: VehicleParameters) -> None:
+        """Raise ConfigError if the policy does not fit a vehicle, or its own facts."""
+        facts = self.facts
+        if facts.vehicle != params.name:
+            raise ConfigError(f"vehicle: trained for {facts.vehicle!r}, this is {params.name!r}")
+
+        # names in their order, by those of this version
+        task = task_of(facts.task)
+        _check_names("action_names", facts.action_names, action_names(facts.actions, params))
+        _check_names("observation_names", facts.observation_names, observation_names(task, params))
+
+        # shapes
+        inputs = self._session.get_inputs()
+        outputs = self._session.get_outputs()
+        if len(inputs) != 1 or len(outputs) != 1:
+            raise ConfigError(
+                f"{len(inputs)} inputs and {len(outputs)} outputs, expected one of each"
+            )
+        sizes = (("input", inputs[0], facts.observation_names),)
+        for what, side, names in (*sizes, ("output", outputs[0], facts.action_names)):
+            shape = side.shape
+            is_right = side.type == "tensor(float)" and len(shape) == 2 and shape[1] == len(names)
+            if not is_right or isinstance(shape[0], int):
+                raise ConfigError(
+                    f"{what}: {side.type} {shape}, expected tensor(float) ['n', {len(names)}]"
+                )
+        self._input = inputs[0].name
+
+
+def _check_names(what: str, trained: tuple[str, ...], ours: list[str]) -> None:
+    """Raise ConfigError where a policy's names are others than this version's."""
+    for number, (theirs, own) in enumerate(zip(trained, ours, strict=False)):
+        if theirs != own:
+            raise ConfigError(f"{what}: number {number} is {theirs!r}, expected {own!r}")
+    if len(trained) != len(ours):
+        raise ConfigError(f"{what}: {len(trained)}, expected {len(ours)}")

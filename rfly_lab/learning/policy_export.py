@@ -1,0 +1,69 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""A policy of Stable-Baselines3 and its normalisation, written as one ONNX file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath, write_whole
+from rfly_common.imports import require
+from rfly_lab.learning.policy import METADATA_KEY, PolicyFacts
+
+
+def write_policy(path: StrPath, model: Any, facts: PolicyFacts) -> None:
+    """Write what an actor and critic of Stable-Baselines3, such as PPO's, have learned.
+
+    The file takes the environment's observations: those of a VecNormalize around the model's
+    environments are normalised inside. Its actions are those without exploration, from -1 to 1.
+    Raise ConfigError for other models or observations, and without torch and onnx.
+    """
+    torch = require("torch", "writing a policy")
+    onnx = require("onnx", "writing a policy")
+    require("onnxscript", "writing a policy")
+    policies = require("stable_baselines3.common.policies", "writing a policy")
+    if not isinstance(model.policy, policies.ActorCriticPolicy):
+        raise ConfigError(f"policy: {type(model.policy).__name__}, expected an ActorCriticPolicy")
+    numbers = len(facts.observation_names)
+    if model.observation_space.shape != (numbers,):
+        raise ConfigError(
+            f"observations: {model.observation_space.shape}, expected {(numbers,)} as the facts say"
+        )
+    normalizer = model.get_vec_normalize_env()
+
+    class Network(torch.nn.Module):  # type: ignore[name-defined]
+        """Normalisation, network and limits."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.policy = model.policy
+            self.normalizes = normalizer is not None and normalizer.norm_obs
+            if self.normalizes:
+                spread = (normalizer.obs_rms.var + normalizer.epsilon) ** 0.5
+                self.register_buffer("mean", torch.tensor(normalizer.obs_rms.mean).float())
+                self.register_buffer("scale", torch.tensor(1.0 / spread).float())
+
+        def forward(self, seen: Any) -> Any:
+            """Return the actions, (n, numbers), for observations, (n, numbers)."""
+            if self.normalizes:
+                limit = normalizer.clip_obs
+                seen = torch.clamp((seen - self.mean) * self.scale, -limit, limit)
+            policy = self.policy
+            features = policy.extract_features(seen, policy.pi_features_extractor)
+            mean = policy.action_net(policy.mlp_extractor.forward_actor(features))
+            return torch.clamp(mean, -1.0, 1.0)
+
+    program = torch.onnx.export(
+        Network().eval(),
+        (torch.zeros((2, numbers)),),
+        input_names=["observation"],
+        output_names=["action"],
+        dynamic_shapes={"seen": {0: torch.export.Dim("n")}},
+        dynamo=True,
+        verbose=False,
+    )
+    written = program.model_proto
+    onnx.helper.set_model_props(written, {METADATA_KEY: facts.text()})
+    write_whole(path, written.SerializeToString())

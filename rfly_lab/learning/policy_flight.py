@@ -1,0 +1,213 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Flight by a policy without ROS: simulation, noisy sensors, estimator, controller and pilot.
+
+They are in lock-step, as the nodes are. Nothing aboard knows the truth; it judges the flight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.dynamics.model import AmphibiousModel
+from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.simulation import Simulation
+from rfly_autonomy.control.flight_controller import FlightController
+from rfly_autonomy.control.pilot import abort_pilot
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.estimator import StateEstimator
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
+from rfly_common.arrays import Floats
+from rfly_common.errors import ConfigError
+from rfly_lab.learning.episodes import CHAIN_STEP, HIGHEST, LOWEST, NEAR
+from rfly_lab.learning.land_air_batch import hills
+from rfly_lab.learning.policy import Policy
+from rfly_lab.learning.policy_pilot import PolicyPilot
+from rfly_lab.learning.task_judge import TaskJudge
+from rfly_lab.learning.tasks import Course, Ending
+
+CLIMB = 5.0
+"""Height above the start to which it climbs before the policy flies, m."""
+CALM = 0.2
+"""Speed below which the policy takes over, m/s."""
+LONGEST_BEGIN = 40.0
+"""Time until then after which the flight is given up, s."""
+
+
+class PolicyFlight(NamedTuple):
+    """Flight by a policy, from the moment at which it takes over."""
+
+    ending: Ending
+    """How the task has ended, by the vehicle's own estimates."""
+    true_ending: Ending
+    """How it has ended by the truth, which lies beside the estimates by the error of the GPS."""
+    time: Floats
+    """Time, s, (k,), once a period."""
+    position: Floats
+    """True position, m, (k, 3)."""
+    estimated: Floats
+    """Estimated position, m, (k, 3)."""
+    targets: Floats
+    """Targets, m, (n, 3)."""
+    mode: Mode
+    """Mode at the end."""
+
+
+def fly_policy(
+    policy: Policy,
+    seed: int,
+    *,
+    sensors: SensorParameters | None = None,
+    wind: float = 0.0,
+    gusts: float = 0.0,
+) -> PolicyFlight:
+    """Take off over the usual terrain, and let a policy fly its task to targets of its own.
+
+    Everything random follows from the seed: place, targets, noise, direction of the wind, gusts.
+    `sensors`: None: the shipped set of the vehicle. `wind`: greatest mean wind, `gusts`: standard
+    deviation of the gusts, m/s. Raise ConfigError for a task that isn't to be flown from the air,
+    and if the vehicle does not get there.
+    """
+    course = policy.task.course
+    if course not in (Course.POINT, Course.CHAIN):
+        raise ConfigError(f"task: {policy.facts.task!r}, expected hover or waypoints")
+    if sensors is None:
+        sensors = SensorParameters.for_vehicle(policy.params.name)
+    flight = _Flight(policy, seed, sensors.replace(ground_truth=None), wind, gusts)
+    flight.begin()
+    return flight.task()
+
+
+class _Flight:
+    """Vehicle with everything aboard."""
+
+    def __init__(
+        self, policy: Policy, seed: int, sensors: SensorParameters, wind: float, gusts: float
+    ) -> None:
+        params = policy.params
+        random = np.random.default_rng((seed, 4))
+        self._random = random
+        self._policy = policy
+        self._terrain = hills()
+
+        # outside
+        x, y = random.uniform(-100.0, 100.0, 2).tolist()
+        direction = random.uniform(-math.pi, math.pi)
+        speed = random.uniform(0.0, wind)
+        air = Wind(
+            mean=(speed * math.cos(direction), speed * math.sin(direction), 0.0),
+            gust_sigma=(gusts, gusts, 0.5 * gusts),
+            seed=seed,
+        )
+        self.simulation = Simulation(
+            AmphibiousModel(params, self._terrain),
+            sensors,
+            (x, y, random.uniform(-math.pi, math.pi)),
+            fail_safe=abort_pilot,
+            wind=air,
+            seed=seed,
+        )
+
+        # aboard
+        estimator = EstimatorParameters.for_vehicle(params.name)
+        self._estimator = StateEstimator(estimator, sensors, params, terrain=self._terrain)
+        self.flight = FlightController(params, sensors)
+        self._pilot = PolicyPilot(policy, sensors)
+        self._estimate: Estimate | None = None
+        self._hover: Floats | None = None
+
+    def tick(self) -> None:
+        """Run one tick, and answer it."""
+        samples = self.simulation.tick()
+        self._estimate = now = self._estimator.update(samples)
+        self.flight.advance_clock(self.simulation.time)
+        self.flight.sense(samples)
+        self._pilot.sense(samples)
+        if now is not None:
+            wrench = self._pilot.step(now)
+            if wrench is not None and self.flight.mode is Mode.FLIGHT:
+                self.flight.set_wrench(wrench)
+            elif self._hover is not None:
+                self.flight.set_target(self._hover)
+        self.simulation.command_rotors(self.flight.step(now, self.simulation.period))
+
+    def _run(self, until: Callable[[], bool]) -> None:
+        """Run until something has happened. Raise ConfigError if it takes too long."""
+        while not until():
+            if self.simulation.time > LONGEST_BEGIN:
+                reason = self.flight.reason or "no reason is known"
+                raise ConfigError(f"the vehicle does not get into the air: {reason}")
+            self.tick()
+
+    def begin(self) -> None:
+        """Take off and hover."""
+        self._run(lambda: self._estimate is not None and not self.flight.request("arm"))
+        self._run(lambda: not self.flight.request("takeoff"))
+        self._run(lambda: self.flight.mode is Mode.FLIGHT)
+        self._hover = np.add(self._estimate_now.position, (0.0, 0.0, CLIMB))
+        self._run(self._hovers)
+
+    @property
+    def _estimate_now(self) -> Estimate:
+        assert self._estimate is not None
+        return self._estimate
+
+    def _hovers(self) -> bool:
+        """Return whether it hovers where it shall."""
+        now = self._estimate_now
+        assert self._hover is not None
+        away = np.linalg.norm(now.position - self._hover)
+        return bool(away < 0.5 and np.linalg.norm(now.velocity) < CALM)
+
+    def _targets(self) -> Floats:
+        """Return targets as the environment draws them, (n, 3), m."""
+        random = self._random
+        x, y, z = self._estimate_now.position.tolist()
+        if self._policy.task.course == Course.POINT:
+            return np.array((x, y, z)) + random.uniform(-NEAR, NEAR, (1, 3))
+        count = self._policy.task.targets
+        steps = random.uniform(*CHAIN_STEP, count)
+        directions = random.uniform(-math.pi, math.pi, count)
+        level = np.cumsum(
+            steps[:, None] * np.column_stack([np.cos(directions), np.sin(directions)]), axis=0
+        )
+        level += (x, y)
+        ground = np.asarray(self._terrain.altitude(level[:, 0], level[:, 1]))
+        return np.column_stack([level, ground + random.uniform(LOWEST, HIGHEST, count)])
+
+    def task(self) -> PolicyFlight:
+        """Let the policy fly its task, as long as the environment would."""
+        targets = self._targets()
+        task = self._policy.task
+        period = self._policy.facts.period
+        self._pilot.set_targets(targets)
+        judge = TaskJudge(task, period, self._policy.params)
+        judge.set_targets(targets)
+        self._hover = None
+
+        # once a period
+        ticks = max(1, round(period / self.simulation.period))
+        rows: list[tuple[float, Floats, Floats]] = []
+        true = ending = Ending.RUNNING
+        for _ in range(round(task.duration / period)):
+            for _ in range(ticks):
+                self.tick()
+            state = self.simulation.state
+            rows.append((state.time, state.position.copy(), self._estimate_now.position.copy()))
+            true = judge.update(state.x, self.simulation.outputs.numbers)
+            ending = self._pilot.ending
+            if state.crashed:
+                true = ending = Ending.CRASHED
+            if ending is not Ending.RUNNING and not (ending is Ending.SUCCESS and task.goes_on):
+                break
+        time, position, estimated = (np.array(part) for part in zip(*rows, strict=True))
+        late = {Ending.RUNNING: Ending.OUT_OF_TIME}
+        ending, true = (late.get(each, each) for each in (ending, true))
+        return PolicyFlight(ending, true, time, position, estimated, targets, self.flight.mode)

@@ -1,0 +1,177 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Pilot that flies by a policy, from estimates and samples of sensors instead of the truth. No ROS.
+
+What is known of the vehicle becomes a row of states and outputs, as the simulation has them, and
+the kernels of the environment make the observation from it, go on to the next target, and say when
+the task is solved.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.vehicle import state_layout
+from rfly_amphibious.vehicle.ackermann import virtual_steering
+from rfly_autonomy.estimation.clearance import Clearance
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.estimation.wheel_contact import SENSOR_TIMEOUT
+from rfly_common.arrays import Floats
+from rfly_common.errors import ConfigError
+from rfly_common.frames import rotation_matrix
+from rfly_lab.learning import episode_kernels
+from rfly_lab.learning.actions import commands_of, wrench_of
+from rfly_lab.learning.land_air_batch import hills
+from rfly_lab.learning.policy import Policy
+from rfly_lab.learning.task_judge import TaskJudge
+from rfly_lab.learning.tasks import Ending
+
+TOLERANCE = 1e-6
+"""Time by which an estimate may come before its turn, s."""
+
+
+class PolicyPilot:
+    """Pilot of a vehicle in flight.
+
+    `sense` takes samples, `judge` has the places to fly to; `step` returns the wrench that answers
+    an estimate. There is none before there are targets and all inputs (`missing`), and after the
+    end of the task, until there are new targets. A task that goes on ends with no success.
+    """
+
+    def __init__(self, policy: Policy, sensors: SensorParameters | None = None) -> None:
+        """Raise ConfigError for a policy that does not fly by wrenches, or that sees the ground."""
+        facts = policy.facts
+        if facts.actions != "wrench":
+            raise ConfigError(f"actions: trained with {facts.actions!r}, expected 'wrench'")
+        if policy.task.sees_ground:
+            raise ConfigError(f"task: {facts.task!r} sees the ground around, which no sensor shows")
+        params = policy.params
+        if sensors is None:
+            sensors = SensorParameters.for_vehicle(params.name)
+
+        self.policy = policy
+        self.params = params
+        self._sensors = sensors
+        self._commands = commands_of(facts.actions, params)
+        self._task = policy.task
+        self._flies = (Ending.RUNNING, Ending.SUCCESS)[: 1 + policy.task.goes_on]
+        """Endings with which it flies on."""
+        self._columns = np.arange(params.state_size)[
+            state_layout.state_columns(params.rotors, len(params.wheels))["steering"]
+        ]
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all, as the time went back."""
+        self._clearance = Clearance(self.params, self._sensors.height)
+        self._joints_time = -math.inf
+        self._wheel_rate = np.zeros(len(self.params.wheels))
+        self._steering = np.zeros(len(self.params.wheels))
+        self._loads_time = -math.inf
+        self._estimate: Estimate | None = None
+        self._acted = -math.inf
+        self._wrench: Floats | None = None
+        self._x = np.zeros((1, self.params.state_size))
+        """What is known, as a state of the simulation, (1, states)."""
+        self._outputs = np.zeros((1, state_layout.reported(len(self.params.wheels))))
+        """What is known of the outputs, (1, outputs)."""
+        self.judge = TaskJudge(self._task, self.policy.facts.period, self.params)
+        """Judge of its targets."""
+
+    def set_targets(self, places: ArrayLike) -> None:
+        """Fly to places (n, 3), m, world, one after the other; see `TaskJudge.set_targets`."""
+        self.judge.set_targets(places)
+        self._acted = -math.inf
+
+    @property
+    def ending(self) -> Ending:
+        """How the task stands, by estimates."""
+        return self.judge.ending
+
+    # samples and commands
+
+    def missing(self, time: float) -> list[str]:
+        """Return the names of the inputs that are lacking or too old at a time, s."""
+        heard = {
+            "joints": self._joints_time,
+            "wheel loads": self._loads_time,
+        }
+        names = [name for name, last in heard.items() if not time - last <= SENSOR_TIMEOUT]
+        if not (self._clearance.measured(time) and math.isfinite(self._clearance.height)):
+            names.append("height")
+        return names
+
+    def sense(self, samples: SensorSamples) -> None:
+        """Take the samples since the last step; height, wheel loads and joints matter."""
+        p = self.params
+        x = self._x[0]
+        joints = samples.joints
+        if samples.height is not None or joints is not None:
+            self._clearance.sense(samples.height, joints)
+        if joints is not None:
+            self._joints_time = float(joints.time[-1])
+            x[self._columns] = virtual_steering(p, joints.steering[-1])
+            first = state_layout.ROTOR_SPEED
+            x[first : first + p.rotors] = np.abs(joints.rotor_rate[-1])
+            self._wheel_rate = joints.wheel_rate[-1]
+            self._steering = joints.steering[-1]
+        if samples.wheel_loads is not None:
+            self._loads_time = float(samples.wheel_loads.time[-1])
+            self._outputs[0, self.judge.layout.wheel_load_columns] = samples.wheel_loads.load[-1]
+
+    def step(self, now: Estimate) -> Floats | None:
+        """Return thrust, N, and moments, N m, body axes, (4,), that answer an estimate.
+
+        They are held for the policy's period. None: there is nothing to do, or to know by.
+        """
+        before = self._estimate
+        self._estimate = now
+        self._take(now, 0.0 if before is None else max(now.time - before.time, 0.0))
+        if not self.judge.has_targets or self.ending not in self._flies or self.missing(now.time):
+            self._acted = -math.inf
+            return None
+
+        if now.time - self._acted >= self.policy.facts.period - TOLERANCE:
+            self._acted = now.time
+            ending = self.judge.update(self._x[0], self._outputs[0])
+            self._wrench = self._act() if ending in self._flies else None
+        return self._wrench
+
+    def _take(self, now: Estimate, dt: float) -> None:
+        """Write an estimate, dt seconds after the last one, into the row of the state."""
+        x = self._x[0]
+        rotation = rotation_matrix(now.orientation)
+        velocity = np.asarray(now.velocity)
+        self._clearance.go_on(float(velocity[2]), math.hypot(velocity[0], velocity[1]), dt)
+        x[state_layout.POSITION : state_layout.POSITION + 3] = now.position
+        x[state_layout.VELOCITY : state_layout.VELOCITY + 3] = velocity
+        x[state_layout.QUATERNION_XYZW] = now.orientation
+        x[state_layout.RATES : state_layout.RATES + 3] = now.rates
+        # encoders turn with the body, the state's wheels do not: Eq. 11.5
+        pitch_rate = now.rates[1] * np.cos(self._steering) - now.rates[0] * np.sin(self._steering)
+        x[self.judge.layout.wheel_speed_columns] = self._wheel_rate + pitch_rate
+        self._outputs[0, state_layout.CLEARANCE] = self._clearance.lowest_wheel(rotation)
+
+    def _act(self) -> Floats | None:
+        """Return the wrench of the policy; None if its numbers are not finite."""
+        seen = np.empty((1, len(self.policy.facts.observation_names)), np.float32)
+        episode_kernels.observe(
+            self.policy.task,
+            self._x,
+            self._outputs,
+            self.judge.layout,
+            hills().ground,
+            self.judge.episode,
+            seen,
+        )
+        action = self.policy.act(seen)[0]
+        if not np.isfinite(action).all():
+            self.judge.ending = Ending.FAILED
+            return None
+        return wrench_of(self._commands, action)

@@ -1,0 +1,303 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Policies: files that are refused, and the shipped one in the environment and by estimates."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from optional_parts import late_module
+
+from rfly_amphibious.sensors.samples import (
+    HeightSamples,
+    JointSamples,
+    SensorSamples,
+    WheelLoadSamples,
+)
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import rotation_matrix
+from rfly_lab import Ending, LandAirBatch, Policy, PolicyFacts, fly_policy, try_policy
+from rfly_lab.learning.actions import commands_of, wrench_of
+from rfly_lab.learning.policy import METADATA_KEY, shipped_policy
+from rfly_lab.learning.policy_pilot import PolicyPilot
+from rfly_lab.learning.tasks import TASKS
+
+needs_runtime = pytest.mark.needs("onnxruntime")
+onnx = late_module("onnx")
+UNSEEN = 1_000_000
+"""First seed that no training met."""
+FACTS = PolicyFacts("hover", "wrench", 0.02, "scale", ("a_m",), ("thrust",))
+
+
+# facts
+
+
+def test_facts_are_read_as_they_are_written() -> None:
+    assert PolicyFacts.read(FACTS.text()) == FACTS
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"period": 0}, "period: 0, expected seconds above 0"),
+        ({"period": float("nan")}, "period: nan"),
+        ({"period": True}, "period: True"),
+        ({"task": 3}, "task: 3, expected a text"),
+        ({"action_names": "thrust"}, "action_names: expected a list of names"),
+        ({"observation_names": [1]}, "observation_names: expected a list of names"),
+        ({"more": 1}, "expected task, actions, period"),
+    ],
+)
+def test_other_facts_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        PolicyFacts.read(json.dumps(asdict(FACTS) | change))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "7", "{", "[" * 100_000])
+def test_facts_that_are_none(text: str) -> None:
+    with pytest.raises(ConfigError, match=METADATA_KEY):
+        PolicyFacts.read(text)
+
+
+# files
+
+
+@needs_runtime
+def test_files_that_are_no_policy(tmp_path: Path) -> None:
+    file = tmp_path / "policy.onnx"
+    with pytest.raises(ConfigError, match=r"policy .*policy\.onnx: No such file"):
+        Policy(file)
+    with pytest.raises(ConfigError, match="policy"):
+        Policy(tmp_path)
+    # Stable-Baselines3's own files are pickles in a zip; nothing of them is loaded
+    for content in (b"", b"PK\x03\x04" + bytes(100), b"\x80\x04K\x01.", bytes(1000)):
+        file.write_bytes(content)
+        with pytest.raises(ConfigError, match="no ONNX model that can be run"):
+            Policy(file)
+    file.write_bytes(shipped_policy("hover").read_bytes()[:-500])
+    with pytest.raises(ConfigError, match="policy"):
+        Policy(file)
+    with file.open("wb") as large:
+        large.truncate(17 * 1024 * 1024)
+    with pytest.raises(ConfigError, match="larger than"):
+        Policy(file)
+
+
+@needs_runtime
+def test_a_policy_of_another_vehicle() -> None:
+    with pytest.raises(ConfigError, match="trained for 'scale', this is 'full'"):
+        Policy(shipped_policy("hover"), VehicleParameters.load("full"))
+
+
+@pytest.mark.needs("onnx", "onnxruntime")
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"task": "swim"}, "task: .*swim"),
+        ({"actions": "rotors"}, "action_names: number 0 is 'thrust', expected 'rotor_1'"),
+        ({"observation_names": ["to_target_x_m"]}, "observation_names: 1, expected 31"),
+        ({"action_names": ["thrust"]}, "action_names: 1, expected 4"),
+        ({"task": "path"}, "observation_names: 31, expected 46"),
+        ({"vehicle": "full"}, "vehicle: trained for 'full', this is 'scale'"),
+        (None, "lacks rfly_suite.policy"),
+    ],
+)
+def test_facts_that_do_not_fit(change: Any, message: str, tmp_path: Path) -> None:
+    model = onnx.load(shipped_policy("hover"))
+    facts = json.loads(model.metadata_props[0].value)
+    del model.metadata_props[:]
+    if change is not None:
+        onnx.helper.set_model_props(model, {METADATA_KEY: json.dumps(facts | change)})
+    file = tmp_path / "policy.onnx"
+    onnx.save(model, file)
+    with pytest.raises(ConfigError, match=message):
+        Policy(file, VehicleParameters.load("scale"))
+
+
+@pytest.mark.needs("onnx", "onnxruntime")
+def test_a_network_of_another_shape(tmp_path: Path) -> None:
+    number = onnx.TensorProto.FLOAT
+    sides = [
+        onnx.helper.make_tensor_value_info("x", number, ["n", 7]),
+        onnx.helper.make_tensor_value_info("y", number, ["n", 7]),
+    ]
+    node = onnx.helper.make_node("Tanh", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "g", sides[:1], sides[1:])
+    opset = [onnx.helper.make_opsetid("", 18)]
+    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=9)
+    facts = Policy(shipped_policy("hover")).facts
+    onnx.helper.set_model_props(model, {METADATA_KEY: facts.text()})
+    file = tmp_path / "policy.onnx"
+    onnx.save(model, file)
+    with pytest.raises(ConfigError, match=r"input: .*7\], expected tensor\(float\) \['n', 31\]"):
+        Policy(file)
+
+
+# commands
+
+
+def test_a_wrench_is_what_the_environment_mixes() -> None:
+    """Squares of the environment's rotor speeds, put together by the rotors' matrix."""
+    batch = LandAirBatch(6, "hover")
+    batch.seed(np.arange(6), np.arange(6, dtype=np.uint64))
+    batch.begin(np.arange(6))
+    actions = np.random.default_rng(4).uniform(-0.2, 0.2, (6, 4))
+    commands = commands_of("wrench", batch.params)
+    rows = batch.commanded(actions)
+    squares = rows[:, commands.rotor_columns] ** 2
+    expected = squares @ rotor_matrix(batch.params).T
+    got = np.array([wrench_of(commands, action) for action in actions])
+    assert got == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    # weight, and the limits
+    weight = batch.params.mass * 9.80665
+    assert wrench_of(commands, np.array((7.0, 0.0, 0.0, 0.0)))[0] == pytest.approx(2.0 * weight)
+
+
+# the shipped policy
+
+
+@needs_runtime
+@pytest.mark.parametrize("options", [{}, {"wind": 1.0, "gusts": 0.3, "spread": 0.05}])
+def test_it_solves_seeds_that_it_was_not_trained_on(options: dict[str, float]) -> None:
+    endings = try_policy(Policy(shipped_policy("hover")), UNSEEN + np.arange(100), **options)
+    assert np.sum(endings == Ending.SUCCESS) >= 95
+
+
+def known(batch: LandAirBatch, i: int, params: VehicleParameters) -> tuple[SensorSamples, Estimate]:
+    """What perfect sensors and a perfect estimator would say of a vehicle of a batch."""
+    x = batch.vehicles.x[i]
+    outputs = batch.vehicles.outputs[i]
+    layout = batch._layout
+    now = np.array([1.0])
+    wheels = len(params.wheels)
+    none = np.zeros((1, wheels))
+    quat = x[[7, 8, 9, 6]]
+    strut = x[13 : 13 + wheels][None]
+    joints = JointSamples(
+        now,
+        none,
+        x[layout.wheel_speed_columns][None] - x[11],  # encoders turn with the body
+        none,
+        strut,
+        none,
+        np.zeros((1, params.rotors)),
+        x[33 : 33 + params.rotors][None] * np.array((1.0, -1.0, 1.0, -1.0, 1.0, -1.0)),
+    )
+    # the sensor looks down from its place by so much more than the lowest wheel
+    rotation = rotation_matrix(quat)
+    sensor = SensorParameters.for_vehicle("scale").height
+    assert sensor is not None
+    hubs = params.hub_position + np.array((0.0, 0.0, 1.0)) * strut.T
+    lowest = (hubs @ rotation[2]).min() - params.wheel_radius
+    above = outputs[34] - lowest + rotation[2] @ np.array(sensor.position)
+    samples = SensorSamples(
+        joints=joints,
+        height=HeightSamples(now, np.array([above])),
+        wheel_loads=WheelLoadSamples(now, outputs[layout.wheel_load_columns][None]),
+    )
+    return samples, Estimate(1.0, x[0:3].copy(), quat, x[3:6].copy(), x[10:13].copy())
+
+
+@needs_runtime
+def test_with_perfect_estimates_it_acts_as_in_the_environment() -> None:
+    policy = Policy(shipped_policy("hover"))
+    batch = LandAirBatch(8, "hover")
+    every = np.arange(8)
+    batch.seed(every, every.astype(np.uint64))
+    batch.begin(every)
+    for _ in range(20):
+        batch.step(policy.act(batch.observe()))
+
+    actions = policy.act(batch.observe())
+    commands = commands_of("wrench", policy.params)
+    for i in range(8):
+        pilot = PolicyPilot(policy)
+        samples, estimate = known(batch, i, policy.params)
+        pilot.sense(samples)
+        pilot.set_targets(batch.episodes.targets[i])
+        wrench = pilot.step(estimate)
+        expected = wrench_of(commands, actions[i])
+        assert wrench == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+
+@needs_runtime
+def test_a_pilot_commands_nothing_that_it_has_no_ground_for() -> None:
+    policy = Policy(shipped_policy("hover"))
+    batch = LandAirBatch(1, "hover")
+    batch.seed(np.zeros(1, int), np.zeros(1, np.uint64))
+    batch.begin(np.zeros(1, int))
+    batch.step(np.zeros((1, 4)))
+    samples, estimate = known(batch, 0, policy.params)
+    target = batch.episodes.targets[0]
+
+    pilot = PolicyPilot(policy)
+    pilot.set_targets(target)
+    assert pilot.missing(1.0) == ["joints", "wheel loads", "height"]
+    assert pilot.step(estimate) is None
+    pilot.sense(samples)
+    assert pilot.missing(1.0) == []
+    assert pilot.step(estimate) is not None
+    # readings grow old
+    assert pilot.step(estimate._replace(time=1.5)) is None
+    assert pilot.missing(1.5) == ["joints", "wheel loads", "height"]
+
+    # no target, or one that is out of reach
+    pilot.reset()
+    pilot.sense(samples)
+    assert pilot.step(estimate) is None
+    pilot.set_targets(np.add(target, (30.0, 0.0, 0.0)))
+    assert pilot.step(estimate) is None
+    assert pilot.ending is Ending.ASTRAY
+    pilot.set_targets(target)
+    assert pilot.step(estimate) is not None
+    for wrong in (np.full((1, 3), np.nan), np.zeros((1001, 3))):
+        with pytest.raises(CommandError, match="targets"):
+            pilot.set_targets(wrong)
+
+
+def with_rtk() -> SensorParameters:
+    """The sensors of the vehicle, with a GPS of a few cm."""
+    sensors = SensorParameters.for_vehicle("scale")
+    assert sensors.gps is not None
+    sigma = np.array((0.02, 0.02, 0.03, 0.03, 0.03, 0.03))
+    noise = replace(sensors.gps.noise, white_sigma=sigma, markov_sigma=np.zeros(6))
+    return sensors.replace(gps=replace(sensors.gps, noise=noise))
+
+
+@needs_runtime
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seed",
+    [
+        2_000_000,
+        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(2_000_001, 2_000_010)),
+    ],
+)
+def test_it_hovers_by_noisy_estimates(seed: int) -> None:
+    """Sensors with noise, estimator and flight controller, from standing on the ground."""
+    policy = Policy(shipped_policy("hover"))
+    flight = fly_policy(policy, seed, sensors=with_rtk(), wind=1.0, gusts=0.3)
+    assert flight.ending is Ending.SUCCESS
+    assert flight.true_ending is Ending.SUCCESS
+    assert flight.mode is Mode.FLIGHT
+    assert len(flight.time) == 500
+    assert np.linalg.norm(flight.position[-1] - flight.targets[0]) < 0.3
+
+
+@needs_runtime
+def test_a_flight_of_another_task_is_refused(tmp_path: Path) -> None:
+    policy = Policy(shipped_policy("hover"))
+    policy.task = TASKS["roof"]
+    with pytest.raises(ConfigError, match="expected hover or waypoints"):
+        fly_policy(policy, 1)
