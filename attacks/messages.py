@@ -24,6 +24,7 @@ from claims import domain as domain_of_its_own
 
 from attacks.odd_messages import OddMessages
 from attacks.table import Result, largest
+from rfly_lab.learning.policy import shipped_policy
 
 TRIES = 10_000
 SHORT_TRIES = 150
@@ -100,6 +101,7 @@ NODES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "collision_node": ("collision_node", {}),
     "teleop_node": ("teleop_node", {}),
     "guidance_node": ("guidance_node", {}),
+    "policy_node": ("policy_node", {"policy": str(shipped_policy("hover"))}),
     "amphibious_sim_node": ("amphibious_sim_node", {}),
     "amphibious_sim_node in lock-step": ("amphibious_sim_node", {"lock_step": "true"}),
     "link_node": ("link_node", {"port": "0"}),

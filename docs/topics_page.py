@@ -25,6 +25,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 
 from rfly_bringup.nodes.entry_points import MODULES
 from rfly_bringup.ros.single_process import node_maker
+from rfly_lab.learning.policy import shipped_policy
 
 NAMESPACE = "ns"
 VEHICLE = "NAME"
@@ -62,6 +63,7 @@ _PARAMETERS: dict[str, dict[str, str]] = {
     "amphibious_sim_node": {"ground": "level", "publish_clock": "true"},
     "trajectory_node": {"fleet": "fleet.yaml"},
     "guidance_node": {"scenario": "hop"},
+    "policy_node": {"policy": str(shipped_policy("hover"))},
     "mavlink_node": {"vehicles": f"[{VEHICLE}]", "port": "0"},
     "link_node": {"port": "0", "controller_port": "0"},
     "mavlink_hil_node": {"port": "0"},

@@ -65,6 +65,8 @@ CHASSIS = NodeDescription("chassis_control_node", _LOCK_STEP)
 GUIDANCE = NodeDescription(
     "guidance_node", same("scenario", "map_search_path", "autostart", "lock_step")
 )
+POLICY = NodeDescription("policy_node", same("policy", "autostart", "lock_step"))
+"""Node that flies by a trained policy, in the place of guidance."""
 LINK = NodeDescription("link_node", _LOCK_STEP)
 """Node for frames over UDP or TCP.
 
@@ -130,6 +132,11 @@ AMPHIBIOUS_ARGUMENTS = (
         "ros2_control",
         "controllers of ros2_control command wheels, steering and gimbal by joint_commands; they "
         "replace the mission",
+    ),
+    Argument(
+        "policy",
+        "trained policy that flies instead of the mission, an ONNX file: to goal_pose, with "
+        "autostart first to 3 m above its place",
     ),
     Argument(
         "name",
@@ -203,6 +210,7 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         )
 
     _check_ros2_control(settings)
+    _check_policy(settings)
 
     if settings["mavlink"] == "true":
         settings["autostart"] = "false"
@@ -211,6 +219,11 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     facts = _facts(settings)
     _check_mavlink(settings, facts)
 
+    if settings["policy"]:
+        from rfly_amphibious.vehicle.parameters import VehicleParameters
+        from rfly_lab import Policy
+
+        Policy(settings["policy"], VehicleParameters.load(facts.vehicle))
     if settings["sensors"]:
         from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 
@@ -435,7 +448,9 @@ def vehicle_nodes(
         special[SIMULATION.executable]["gimbal_state"] = gimbal
 
     started = []
-    if GUIDANCE in of_a_vehicle:  # in lock-step the controllers wait for it
+    if (
+        GUIDANCE in of_a_vehicle or POLICY in of_a_vehicle
+    ):  # in lock-step the controllers wait for it
         for controller in (FLIGHT, CHASSIS):
             special[controller.executable] = {
                 **special.get(controller.executable, {}),
@@ -491,6 +506,16 @@ def _check_ros2_control(settings: Mapping[str, str]) -> None:
         raise ValueError(f"ros2_control: {others[0]} commands the vehicle too: expected one")
 
 
+def _check_policy(settings: Mapping[str, str]) -> None:
+    """Raise ValueError for other commands in addition to a policy's."""
+    if not settings["policy"]:
+        return
+    others = ("autopilot", "controller", "ros2_control", "mavlink")
+    commanding = [name for name in others if is_given(settings, name)]
+    if commanding:
+        raise ValueError(f"policy: {commanding[0]} commands the vehicle too: expected one")
+
+
 def _executables(settings: Mapping[str, str]) -> list[NodeDescription]:
     """Return what runs for each vehicle."""
     mapping = [MAPPING] if settings["mapping"] == "true" else []
@@ -502,6 +527,8 @@ def _executables(settings: Mapping[str, str]) -> list[NodeDescription]:
     of_a_vehicle = [
         node for node in OF_A_VEHICLE if node is not GUIDANCE or settings["ros2_control"] != "true"
     ]
+    if settings["policy"]:
+        of_a_vehicle[of_a_vehicle.index(GUIDANCE)] = POLICY
     return [*of_a_vehicle, *mapping]
 
 

@@ -35,6 +35,7 @@ _NODES = {
         "ardupilot_json_node",
         "motor_output_node",
     ),
+    "rfly_lab": ("policy_node",),
     "rfly_bringup": ("recorder_node", "spawner_node"),
 }
 

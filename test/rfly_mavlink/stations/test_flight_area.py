@@ -12,7 +12,8 @@ import pytest
 from mavlink_station import NAN, Station, of_type
 from optional_parts import late_module
 
-from rfly_missions.mission.geofence import FenceCircle, FlightAreaPlan, Geofence
+from rfly_missions.mission.flown_mission import FlightAreaPlan
+from rfly_missions.mission.geofence import FenceCircle, Geofence
 
 pytestmark = pytest.mark.needs("pymavlink")
 

@@ -1,0 +1,307 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""policy_node: flies a land-air vehicle by a trained policy, in the place of guidance_node.
+
+It is a thin shell around PolicyPilot. It knows odometry/global, the sensors and the mode, and
+answers estimates with cmd/wrench while the vehicle is in FLIGHT. flight_control_node keeps the mode
+and its guards: once no wrench comes any more, it hovers and lands.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped, WrenchStamped
+from nav_msgs.msg import Odometry, Path
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rfly_suite.msg import SimulationTick, VehicleMode
+from std_msgs.msg import String
+
+from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
+from rfly_amphibious.ros.sensor_topics import (
+    GUIDANCE_TOPICS,
+    SENSOR_TOPICS,
+    subscribe_sensors,
+    subscribe_ticks,
+)
+from rfly_amphibious.sensors.sample_messages import SampleReader, frame_of
+from rfly_amphibious.sensors.samples import SensorSamples
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.tick_gate import TickGate
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.ros.estimate_msgs import is_unknown, odometry_to_estimate
+from rfly_common.arrays import Floats
+from rfly_common.errors import CommandError, ConfigError, RflyError
+from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.frame_lookup import Frames
+from rfly_common.ros.parameters import declare_parameters
+from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
+from rfly_common.ros.run_loop import run
+from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_lab.learning.policy import Policy
+from rfly_lab.learning.policy_pilot import PolicyPilot
+from rfly_lab.learning.tasks import Ending
+from rfly_lab.ros.node_parameters import PolicyParameters
+from rfly_missions.followers.land_air import ModeRequests
+from rfly_terrain.ros.plan_msgs import path_to_points
+
+SILENCE_S = 1.0
+"""Wall time without an estimate after which diagnostics tell of it, s."""
+SENSORS = ("joint_states", "height_above_ground", "wheel_loads")
+"""Sensors that an observation needs beside the estimate."""
+HOVER_HEIGHT = 3.0
+"""Height above its place to which a vehicle flies first that has no other target, m."""
+BEGIN = {Mode.DISARMED: "arm", Mode.DRIVE: "takeoff"}
+"""Requests that bring a vehicle into the air."""
+
+
+class PolicyNode(Node):
+    """Node that publishes `cmd/wrench` from estimates and samples by a policy.
+
+    With `autostart` it publishes `cmd/mode` too, and `cmd/pose` to stay where a task has ended.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("policy_node")
+        settings = declare_parameters(self, PolicyParameters)
+        self._name = declare_vehicle_name(self)
+        if not settings.policy:
+            raise ConfigError("parameter policy: expected an ONNX file")
+        params = VehicleParameters.load(settings.vehicle) if settings.vehicle else None
+        policy = Policy(settings.policy, params)
+        sensors = SensorParameters.for_vehicle(policy.params.name, settings.sensors)
+        self._pilot = PolicyPilot(policy, sensors)
+        self._autostart = settings.autostart
+
+        # what is known
+        self._read = SampleReader(policy.params)
+        self._mode: Mode | None = None
+        self._estimate: Estimate | None = None
+        self._odometry: Odometry | None = None
+        self._last_ns = -1
+        self._heard_at = time.monotonic()
+        self._ending = Ending.RUNNING
+        self._mode_requests = ModeRequests()
+
+        # outputs
+        self._diagnostics = Diagnostics(self, "policy", self._name, self._update_diagnostics)
+        kinds = {"cmd/pose": PoseStamped, "cmd/mode": String, "cmd/wrench": WrenchStamped}
+        self._commands = {
+            topic: publisher(self, kind, topic, COMMANDS) for topic, kind in kinds.items()
+        }
+        self.wrenches = 0
+        """Number of wrenches."""
+        self._tick = SimulationTick()
+        """Answer to the present tick, with the number of commands until now."""
+        self._ticks: Publisher | None = None
+        self._gate: TickGate | None = None
+        if settings.lock_step:
+            self._ticks = publisher(self, SimulationTick, "guidance_tick", STATE_OUT)
+            watched = [SENSOR_TOPICS[topic].tick_index for topic in SENSORS]
+            self._gate = TickGate(
+                watched, self._answer, ["odometry/global"], again=self._answer_again
+            )
+
+        # inputs
+        self._frames = Frames(self, listen=False)
+        self._set_targets("parameter goal", np.array(settings.goal, float))
+        subscription(self, PoseStamped, "goal_pose", self._on_goal_pose, COMMANDS)
+        subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
+        subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
+        subscribe_sensors(self, SENSORS, self._on_sensor, lock_step=settings.lock_step)
+        if self._gate is not None:
+            subscribe_ticks(self, self._gate)
+        odometry_qos = sensor_qos(True) if settings.lock_step else STATE_IN
+        subscription(self, Odometry, "odometry/global", self._on_odometry, odometry_qos)
+        self._update_diagnostics()
+        facts = policy.facts
+        self.get_logger().info(f"{self._name}: flies {facts.task!r} by {settings.policy}")
+
+    # --- targets and mode
+
+    def _set_targets(self, source: str, numbers: Floats) -> None:
+        """Fly to targets, (3 n,), world; refuse those that the task does not have."""
+        most = self._pilot.policy.task.targets
+        if len(numbers) % 3:
+            raise ConfigError(f"{source}: {len(numbers)} numbers, expected three for each target")
+        if len(numbers) > 3 and most == 1:
+            task = self._pilot.policy.facts.task
+            raise CommandError(f"{source}: {len(numbers) // 3} targets, {task!r} has one")
+        self._pilot.set_targets(numbers)
+        self._ending = Ending.RUNNING
+        self._mode_requests.forget()
+
+    def _on_goal_pose(self, message: PoseStamped) -> None:
+        self._on_path("goal_pose", Path(header=message.header, poses=[message]))
+
+    def _on_follow_path(self, message: Path) -> None:
+        """Fly along poses; none means: stop."""
+        self._on_path("follow_path", message)
+
+    def _on_path(self, topic: str, message: Path) -> None:
+        try:
+            frame_id = message.header.frame_id or "map"
+            if self._frames.axes(frame_id) is None:
+                self._frames.listen()
+            frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
+            points, _ = path_to_points(message, frame)
+            self._set_targets(topic, points.ravel())
+        except RflyError as error:
+            self._diagnostics.refuse(f"refused_{topic}", f"{topic} refused: {error}")
+        self._update_diagnostics()
+
+    def _on_mode(self, message: VehicleMode) -> None:
+        try:
+            self._mode = Mode(message.mode)
+        except ValueError:
+            text = f"mode: {message.mode!r} is none of the vehicle's"
+            self._diagnostics.refuse("unknown_modes", text, subject=message.mode)
+
+    # --- samples and estimates
+
+    def _on_sensor(self, topic: str, message: Any) -> None:
+        kind, _, index, _ = SENSOR_TOPICS[topic]
+        try:
+            self._pilot.sense(SensorSamples(**{kind: self._read(topic, message)}))
+        except RflyError as error:
+            counter = f"refused_{topic.replace('/', '_')}"
+            self._diagnostics.refuse(counter, f"{topic} refused: {error}")
+        if self._gate is not None:
+            self._gate.heard(index)
+
+    def _on_odometry(self, message: Odometry) -> None:
+        self._heard_at = time.monotonic()
+        self._odometry = message
+        stamp_ns = stamp_to_ns(message.header.stamp)
+        if self._gate is not None:
+            self._gate.answered("odometry/global", stamp_ns)
+        else:
+            self._answer(stamp_ns)
+
+    def _answer(self, stamp_ns: int) -> None:
+        """Step with the newest estimate; in lock-step tell the controllers how many commands."""
+        if stamp_ns < self._last_ns:
+            self._diagnostics.count("clock_jumps_back")
+            self.get_logger().warning("the time went back: its targets are given up")
+            self._pilot.reset()
+            self._mode_requests.forget()
+        if stamp_ns != self._last_ns:
+            self._last_ns = stamp_ns
+            self._step()
+        self._answer_again(stamp_ns)
+
+    def _answer_again(self, stamp_ns: int) -> None:
+        if self._ticks is not None and self._mode is not None:
+            self._tick.header.stamp = ns_to_stamp(stamp_ns)
+            self._ticks.publish(self._tick)
+            self._tick = SimulationTick()
+
+    def _step(self) -> None:
+        message = self._odometry
+        if message is None or is_unknown(message):
+            return
+        try:
+            now = odometry_to_estimate(message)
+        except RflyError as error:
+            self._diagnostics.refuse("refused_odometry", f"odometry/global: {error}")
+            return
+        self._estimate = now
+        pilot = self._pilot
+        if self._mode is not Mode.FLIGHT:
+            self._begin(now)
+            return
+
+        wrench = pilot.step(now)
+        if wrench is not None:
+            self._send_wrench(now, wrench)
+        elif pilot.ending is Ending.SUCCESS:
+            self._hold(now)
+        if pilot.ending is not self._ending:
+            self._ending = pilot.ending
+            self.get_logger().info(f"{pilot.policy.facts.task}: {pilot.ending.name}")
+            self._update_diagnostics()
+
+    def _begin(self, now: Estimate) -> None:
+        """Ask for the modes on the way into the air, if that is wanted."""
+        if not self._autostart or self._mode is None:
+            return
+        if not self._pilot.judge.has_targets and self._mode in BEGIN:
+            self._pilot.set_targets(np.add(now.position, (0.0, 0.0, HOVER_HEIGHT)))
+        word = BEGIN.get(self._mode, "")
+        if self._mode_requests.is_due(word, now.time):
+            self._send("cmd/mode", String(data=word))
+
+    def _send_wrench(self, now: Estimate, wrench: Floats) -> None:
+        message = WrenchStamped()
+        message.header.stamp = ns_to_stamp(round(now.time * 1e9))
+        message.header.frame_id = frame_of(self._name, "base_link")
+        message.wrench.force.z = float(wrench[0])
+        torque = message.wrench.torque
+        torque.x, torque.y, torque.z = wrench[1:].tolist()
+        self._send("cmd/wrench", message)
+        self.wrenches += 1
+
+    def _hold(self, now: Estimate) -> None:
+        """Stay at the last target: the task has ended there."""
+        message = PoseStamped()
+        message.header.stamp = ns_to_stamp(round(now.time * 1e9))
+        message.header.frame_id = "map"
+        place = message.pose.position
+        place.x, place.y, place.z = self._pilot.judge.episode.targets[0, -1].tolist()
+        q = message.pose.orientation
+        q.x, q.y, q.z, q.w = np.asarray(now.orientation).tolist()
+        self._send("cmd/pose", message)
+
+    def _send(self, topic: str, message: Any) -> None:
+        """Publish a command, and count it."""
+        self._commands[topic].publish(message)
+        if self._ticks is not None:
+            self._tick.count[GUIDANCE_TOPICS[topic]] += 1
+
+    # --- diagnostics
+
+    def _update_diagnostics(self) -> None:
+        pilot = self._pilot
+        judge = pilot.judge
+        task = pilot.policy.facts.task
+        mode = "" if self._mode is None else self._mode.value
+        heard = {"odometry/global": self._estimate is not None, "mode": self._mode is not None}
+        unknown = [topic for topic, is_known in heard.items() if not is_known]
+        values: dict[str, Any] = {
+            "task": task,
+            "mode": mode,
+            "ending": pilot.ending.name,
+            "wrenches": self.wrenches,
+        }
+        if judge.has_targets:
+            values["target"] = f"{judge.target + 1} of {judge.episode.targets.shape[1]}"
+            values["distance_m"] = f"{judge.distance:.2f}"
+
+        silence = time.monotonic() - self._heard_at
+        missing = [] if self._estimate is None else pilot.missing(self._estimate.time)
+        ended = pilot.ending not in (Ending.RUNNING, Ending.SUCCESS)
+        what = pilot.ending.name.lower().replace("_", " ")
+        self._diagnostics.set_first(
+            [
+                (unknown, STALE, f"not known yet: {', '.join(unknown)}"),
+                (silence > SILENCE_S, STALE, f"no odometry/global for {silence:.0f} s"),
+                (missing, WARN, f"not known: {', '.join(missing)}: it commands nothing"),
+                (ended, ERROR, f"{task}: {what}: it commands nothing until there is a new target"),
+                (not judge.has_targets, OK, "waits for goal_pose or follow_path"),
+                (self._mode is not Mode.FLIGHT, OK, f"waits for FLIGHT, it is in {mode}"),
+                (True, OK, f"{task}: {what}"),
+            ],
+            **values,
+        )
+
+
+def main() -> None:
+    """Run the executable `policy_node`."""
+    run(PolicyNode, often=True)

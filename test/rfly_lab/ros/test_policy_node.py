@@ -1,0 +1,236 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""policy_node with the shipped policy: against messages of the test, and a simulated vehicle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rfly_lab.learning.policy import shipped_policy
+
+pytestmark = [pytest.mark.ros, pytest.mark.needs("onnxruntime")]
+
+
+class Puppet:
+    """A vehicle that stands still in the air at (0, 0, 5) over level ground, by messages."""
+
+    def __init__(self, peer: Any) -> None:
+        from diagnostic_msgs.msg import DiagnosticArray
+        from geometry_msgs.msg import PoseStamped, WrenchStamped
+        from nav_msgs.msg import Odometry
+        from rfly_suite.msg import VehicleMode, WheelLoads
+        from sensor_msgs.msg import JointState, Range
+        from std_msgs.msg import String
+
+        from rfly_amphibious.sensors.samples import joint_names
+        from rfly_amphibious.vehicle.parameters import VehicleParameters
+        from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS, STATE_OUT
+
+        self.params = VehicleParameters.load("scale")
+        self.peer = peer
+        self.time = 100.0
+        self.wrenches = peer.receive(WrenchStamped, "cmd/wrench", COMMANDS)
+        self.requests = peer.receive(String, "cmd/mode", COMMANDS)
+        self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+        self._goal = peer.node.create_publisher(PoseStamped, "goal_pose", COMMANDS)
+        self._mode = peer.node.create_publisher(VehicleMode, "mode", LATCHED)
+        self._odometry = peer.node.create_publisher(Odometry, "odometry/global", STATE_OUT)
+        self._joints = peer.node.create_publisher(JointState, "joint_states", SENSORS)
+        self._height = peer.node.create_publisher(Range, "height_above_ground", SENSORS)
+        self._loads = peer.node.create_publisher(WheelLoads, "wheel_loads", SENSORS)
+        self._names = joint_names(self.params)
+
+    def set_mode(self, mode: str) -> None:
+        from rfly_suite.msg import VehicleMode
+
+        self._mode.publish(VehicleMode(mode=mode))
+
+    def send_goal(self, x: float, y: float, z: float, frame: str = "map") -> None:
+        from geometry_msgs.msg import PoseStamped
+
+        message = PoseStamped()
+        message.header.frame_id = frame
+        place = message.pose.position
+        place.x, place.y, place.z = x, y, z
+        message.pose.orientation.w = 1.0
+        self._goal.publish(message)
+
+    def tell(self, sensors: bool = True) -> None:
+        """Publish an estimate, and the samples of a period before it."""
+        from nav_msgs.msg import Odometry
+        from rfly_suite.msg import WheelLoads
+        from sensor_msgs.msg import JointState, Range
+
+        from rfly_common.ros.stamps import ns_to_stamp
+
+        self.time += 0.02
+        stamp = ns_to_stamp(round(self.time * 1e9))
+        if sensors:
+            joints = JointState(name=self._names)
+            joints.header.stamp = stamp
+            speeds = [0.0] * (len(self._names) - 6) + [200.0, -200.0] * 3
+            joints.position = [0.0] * len(self._names)
+            joints.velocity = speeds
+            self._joints.publish(joints)
+            height = Range(min_range=0.05, max_range=100.0, range=4.9)
+            height.header.stamp = stamp
+            self._height.publish(height)
+            loads = WheelLoads(load=[0.0] * 4)
+            loads.header.stamp = stamp
+            self._loads.publish(loads)
+        message = Odometry()
+        message.header.frame_id = "map"
+        message.header.stamp = stamp
+        message.child_frame_id = "amphibious/base_link"
+        message.pose.pose.position.z = 5.0
+        message.pose.pose.orientation.w = 1.0
+        self._odometry.publish(message)
+
+    def tell_until(self, ready: Any, sensors: bool = True) -> None:
+        """Go on until a condition holds."""
+
+        def step() -> Any:
+            self.tell(sensors)
+            self.peer.spin_for(0.02)
+            return ready()
+
+        self.peer.spin_until(step)
+
+    def is_heard(self) -> bool:
+        """Return whether the node receives what the vehicle publishes."""
+        topics = (self._goal, self._mode, self._odometry, self._joints, self._height, self._loads)
+        return all(topic.get_subscription_count() for topic in topics)
+
+    def doing(self) -> str:
+        from node_harness import diagnostic
+
+        status = diagnostic(self.said, "policy")
+        return "" if status is None else str(status[1])
+
+
+@pytest.fixture
+def puppet(domain_id: int) -> Any:
+    from node_harness import Peer
+
+    peer = Peer(domain_id)
+    yield Puppet(peer)
+    peer.close()
+
+
+def test_it_commands_in_flight_alone_and_only_what_it_knows(domain_id: int, puppet: Any) -> None:
+    from node_harness import NodeProcess
+
+    with NodeProcess("policy_node", domain_id, {"policy": str(shipped_policy("hover"))}) as node:
+        puppet.peer.spin_until(puppet.is_heard)
+        puppet.set_mode("DRIVE")
+        puppet.tell_until(lambda: "waits for goal_pose" in puppet.doing())
+        puppet.send_goal(0.5, 0.0, 5.0)
+        puppet.tell_until(lambda: "waits for FLIGHT, it is in DRIVE" in puppet.doing())
+        assert not puppet.wrenches
+        assert not puppet.requests, "without autostart it asks for no mode"
+
+        puppet.set_mode("FLIGHT")
+        puppet.tell_until(lambda: len(puppet.wrenches) > 5)
+        message = puppet.wrenches[-1]
+        assert message.header.frame_id == "amphibious/base_link"
+        force = message.wrench.force
+        torque = message.wrench.torque
+        weight = puppet.params.mass * 9.80665
+        assert (force.x, force.y) == (0.0, 0.0)
+        assert 0.0 < force.z < 2.0 * weight
+        assert torque.y > 0.0, "the nose goes down towards a target ahead"
+        puppet.tell_until(lambda: puppet.doing() == "hover: running")
+
+        # without sensors, and too far away
+        puppet.tell_until(lambda: "not known: " in puppet.doing(), sensors=False)
+        assert "joints" in puppet.doing()
+        puppet.tell_until(lambda: puppet.doing() == "hover: running")
+        puppet.send_goal(60.0, 0.0, 5.0)
+        puppet.tell_until(lambda: "astray: it commands nothing" in puppet.doing())
+        puppet.peer.spin_for(0.2)
+        puppet.wrenches.clear()
+        for _ in range(10):
+            puppet.tell()
+            puppet.peer.spin_for(0.02)
+        assert not puppet.wrenches
+
+        # goals that are none
+        puppet.send_goal(float("nan"), 0.0, 5.0)
+        puppet.tell_until(lambda: "goal_pose refused" in puppet.doing())
+        puppet.send_goal(0.0, 0.0, 5.0)
+        puppet.tell_until(lambda: puppet.wrenches)
+        assert "Traceback" not in node.output
+
+
+def test_files_that_do_not_fit_end_the_node(domain_id: int, tmp_path: Path) -> None:
+    from node_harness import NodeProcess
+
+    pickle = tmp_path / "policy.zip"
+    pickle.write_bytes(b"PK\x03\x04" + bytes(100))
+    hover = str(shipped_policy("hover"))
+    for parameters, message in (
+        ({}, "parameter policy: expected an ONNX file"),
+        ({"policy": str(pickle)}, "no ONNX model that can be run"),
+        ({"policy": hover, "vehicle": "full"}, "trained for 'scale', this is 'full'"),
+    ):
+        node = NodeProcess("policy_node", domain_id, parameters)
+        node.process.wait(60)
+        assert node.stop() != 0
+        assert message in node.output
+        assert "Traceback" not in node.output
+
+
+SCENARIO = """version: 1
+vehicle: scale
+mission: {items: []}
+end: {time_s: 600}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.timeout(700)
+def test_it_takes_off_and_hovers_a_simulated_vehicle(domain_id: int, tmp_path: Path) -> None:
+    """Simulation with noise, estimator and controllers as nodes in lock-step, through DDS."""
+    from nav_msgs.msg import Odometry
+    from node_harness import NodeProcess, Peer
+    from rfly_suite.msg import VehicleMode
+
+    from rfly_common.ros.qos import LATCHED, STATE_IN
+
+    scenario = tmp_path / "stand.yaml"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    peer = Peer(domain_id)
+    truth = peer.receive(Odometry, "/one/ground_truth/odom", STATE_IN)
+    modes = peer.receive(VehicleMode, "/one/mode", LATCHED)
+    space = ("-r", "__ns:=/one")
+    of_all = {"lock_step": "true", "vehicle": "scale"}
+    simulated = {**of_all, "scenario": str(scenario), "seed": "4", "real_time_factor": "0.0"}
+    aboard = {**of_all, "guided": "true"}
+    policy = {**of_all, "policy": str(shipped_policy("hover")), "autostart": "true"}
+    controllers = ("state_estimator_node", "flight_control_node", "chassis_control_node")
+    with (
+        NodeProcess("amphibious_sim_node", domain_id, simulated, *space),
+        NodeProcess("policy_node", domain_id, policy, *space) as node,
+        NodeProcess("rfly_nodes", domain_id, aboard, *space, nodes=controllers),
+    ):
+        peer.spin_until(lambda: modes and modes[-1].mode == "FLIGHT", 300.0)
+        began = truth[-1].header.stamp.sec
+        peer.spin_until(lambda: truth[-1].header.stamp.sec > began + 20, 300.0)
+        last = [message for message in truth if message.header.stamp.sec > began + 10]
+        height = np.array([message.pose.pose.position.z for message in last])
+        level = np.array(
+            [(message.pose.pose.position.x, message.pose.pose.position.y) for message in last]
+        )
+        assert modes[-1].mode == "FLIGHT"
+        assert "Traceback" not in node.output
+    peer.close()
+    # 3 m above its place, as well as an estimate knows that
+    assert np.abs(height - 3.22).max() < 1.5
+    assert np.abs(level).max() < 5.0
+    assert np.ptp(height) < 1.0
