@@ -141,7 +141,7 @@ class Station:
 
 def hostile_message(rng: random.Random, dialect: Any, folder: Path) -> tuple[Any, int]:
     """Return a message for the node, and the number of answers about time that it may get."""
-    from rfly_mavlink.dialect.newer_messages import newer_message
+    from rfly_mavlink.dialect.wire import newer_message
 
     odd = (0, 1, -1, 2**63 - 1, -(2**63), rng.randrange(2**40))
     target = rng.choice((0, 1, 255)), rng.choice((0, 1, 255))

@@ -18,8 +18,8 @@ from rfly_mavlink.stations.log_protocol import LogFolder
 from rfly_mavlink.stations.mission_rows import FlightPlan
 from rfly_missions.execution.runner import MissionRunner
 from rfly_missions.followers.multirotor import Multirotor
-from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
-from rfly_missions.mission.items import MissionCommand, Ned
+from rfly_missions.mission.geofence import FlightAreaPlan
+from rfly_missions.mission.items import FlownMission, MissionCommand, Ned
 
 ORIGIN = (47.0, 8.0, 500.0)
 STATION = ("127.0.0.1", 14550)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.server
 import re
+import ssl
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +17,15 @@ from typing import Any
 class RangeServer:
     """Server of a folder; `answer` may answer a request instead, and returns whether it has.
 
-    `asked` has the path and the Range of each request.
+    `asked` has the path and the Range of each request. With `tls` it speaks https.
     """
 
-    def __init__(self, folder: Path, answer: Callable[[Any], bool] = lambda handler: False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        answer: Callable[[Any], bool] = lambda handler: False,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         server = self
         self.folder = folder
         self.answer = answer
@@ -39,7 +45,9 @@ class RangeServer:
 
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        if tls is not None:
+            self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.http.server_port}"
         self._thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
 
     def __enter__(self) -> RangeServer:

@@ -247,9 +247,13 @@ class RangeSensorTopics:
             return None
 
     def _tell_imagery_problem(self, problem: str) -> None:
-        """Log once that the ground lacks its picture, and keep the reason for the diagnostics."""
-        if problem != self._imagery_problem:
-            self._imagery_problem = problem
+        """Log once that the ground lacks its picture, and keep the reason for the diagnostics.
+
+        An empty one: it can be read again.
+        """
+        changed = problem != self._imagery_problem
+        self._imagery_problem = problem
+        if changed and problem:
             self._node.get_logger().warning(f"cameras are without a picture: {problem}")
 
     def restart(self, simulation: Simulation, epoch_ns: int) -> None:
@@ -480,7 +484,7 @@ class RangeSensorTopics:
         text = f"rates that can't be held, left out in the last second: {', '.join(behind)}"
 
         # cameras without their picture of the ground
-        if self._imagery is not None and self._imagery.problem:
+        if self._imagery is not None:
             self._tell_imagery_problem(self._imagery.problem)
         problem = self._imagery_problem
 

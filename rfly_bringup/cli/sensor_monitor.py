@@ -19,8 +19,12 @@ from rfly_common.errors import ConfigError, FeedbackError
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.sensor_payloads import sensor_type
 from rfly_ue_bridge.codec.sensor_requests import RequestLayout, VisionSensor, encode_request
-from rfly_ue_bridge.sensors.frame_assembler import FrameAssembler, JoinedFrame, SensorFrame
-from rfly_ue_bridge.sensors.frame_queue import FrameQueue
+from rfly_ue_bridge.sensors.frame_assembler import (
+    FrameAssembler,
+    FrameQueue,
+    JoinedFrame,
+    SensorFrame,
+)
 from rfly_ue_bridge.sensors.vision_config import VisionConfig, to_own_address
 from rfly_ue_bridge.sockets.sensor_receiver import SensorReceiver
 from rfly_ue_bridge.sockets.udp_sender import UdpSender

@@ -104,8 +104,7 @@ def replay(
     from rfly_lab.replay.model_check import check_model
     from rfly_lab.replay.recording import read_recording
     from rfly_lab.replay.replay import replay_recording
-    from rfly_lab.replay.replay_plot import draw_replay
-    from rfly_lab.replay.report import summary
+    from rfly_lab.replay.report import draw_replay, summary
     from rfly_lab.replay.topic_map import TopicMap
     from rfly_terrain.tiles.open_terrain import load_terrain
 

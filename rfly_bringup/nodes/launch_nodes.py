@@ -33,7 +33,7 @@ from rfly_bringup.nodes.argument_files import (
 )
 from rfly_bringup.nodes.autopilot_commands import start_commands
 from rfly_bringup.nodes.entry_points import SEVERAL
-from rfly_bringup.nodes.parent_death import end_with_parent
+from rfly_bringup.nodes.node_set import end_with_parent
 from rfly_common.errors import ConfigError, RflyError
 
 _OF_LAUNCH = ("launch-prefix", "launch-prefix-filter")

@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -499,3 +501,23 @@ def check_arguments(
             for name in sorted(node.arguments - understood):
                 if is_given(arguments, name):
                     raise ValueError(f"{name}: it is for {node.executable}, which nodes leaves out")
+
+
+def end_with_parent() -> list[str]:
+    """Return the words before a command that shall get SIGTERM when this process ends in any way.
+
+    They are [] outside Linux. The shell makes sure that this process had not ended before the
+    system knew of the wish.
+    """
+    guard = shutil.which("setpriv") if sys.platform == "linux" else None
+    if guard is None:
+        return []
+    return [
+        guard,
+        "--pdeathsig",
+        "TERM",
+        "sh",
+        "-c",
+        '[ "$PPID" = "$0" ] && exec "$@"',
+        str(os.getpid()),
+    ]

@@ -52,6 +52,8 @@ from rfly_trajectory.fleet.entities import MAX_NAME, check_place, free_name, is_
 
 POLL_S = 0.5
 """Wall time between two looks at the processes, s."""
+_PARAMETERS = "/describe_parameters"
+"""End of the name of a service that each node has, behind its namespace and name."""
 _AXES = {"map": "enu", "map_ned": "ned"}
 """Axes of the frames that a pose may have."""
 
@@ -136,8 +138,7 @@ class SpawnerNode(Node):
         resource = getattr(request, "entity_resource", request)
         namespace = request.entity_namespace.strip("/")
         wanted = "/".join(filter(None, (namespace, request.name)))
-        taken = {name.strip("/") for _, name in self.get_node_names_and_namespaces()}
-        taken |= self._running.keys()
+        taken = _namespaces(self) | self._running.keys()
 
         # the request
         if not resource.uri:
@@ -231,6 +232,17 @@ class SpawnerNode(Node):
             ],
             vehicles=len(self._running),
         )
+
+
+def _namespaces(node: Node) -> set[str]:
+    """Return the namespaces of all nodes that can be seen.
+
+    They are those of the nodes' services, which go with their process. Names of nodes that were
+    killed may stay in the graph for good.
+    """
+    services = [name for name, _ in node.get_service_names_and_types()]
+    ends = [name.removesuffix(_PARAMETERS) for name in services if name.endswith(_PARAMETERS)]
+    return {end.rpartition("/")[0].strip("/") for end in ends}
 
 
 def _print(label: str, line: str) -> None:

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rfly_bringup.nodes.entry_points import SEVERAL
-from rfly_bringup.nodes.node_set import StartedNode, parameter_file, ros_arguments
-from rfly_bringup.nodes.parent_death import end_with_parent
+from rfly_bringup.nodes.node_set import StartedNode, end_with_parent, parameter_file, ros_arguments
 from rfly_common.errors import ConfigError
 from rfly_common.startup import STOPS
 

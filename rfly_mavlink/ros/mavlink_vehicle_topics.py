@@ -44,7 +44,7 @@ from rfly_mavlink.stations.parameter_protocol import GAIN_NAMES, ControllerGains
 from rfly_mavlink.stations.plan_rows import PlanRows
 from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
 from rfly_missions.execution.mission_phase import ShownPhase
-from rfly_missions.mission.flown_mission import FlightAreaPlan
+from rfly_missions.mission.geofence import FlightAreaPlan
 from rfly_missions.mission.items import MissionCommand, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import terrain_altitude
 from rfly_missions.ros.mission_msgs import (

@@ -12,7 +12,7 @@ import dataclasses
 import json
 from typing import Any
 
-from rfly_mavlink.dialect.newer_messages import newer_message
+from rfly_mavlink.dialect.wire import newer_message
 from rfly_mavlink.stations.file_transfer import file_crc
 from rfly_mavlink.stations.parameter_protocol import ControllerGains, FixedParameter, Tunables
 

@@ -58,8 +58,7 @@ from rfly_mavlink.stations.remote_pilot import (
 from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission.checks import check_fence, check_items
-from rfly_missions.mission.flown_mission import FlownMission
-from rfly_missions.mission.items import MissionCommand, MissionItem, Ned
+from rfly_missions.mission.items import FlownMission, MissionCommand, MissionItem, Ned
 from rfly_missions.mission.mavlink_items import (
     MAX_AWAY,
     MAX_HEIGHT,

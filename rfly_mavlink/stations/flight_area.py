@@ -27,8 +27,7 @@ from rfly_mavlink.stations.plan_rows import (
     rows_of_rally,
 )
 from rfly_missions.mission.checks import check_returns
-from rfly_missions.mission.flown_mission import FlightAreaPlan
-from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
+from rfly_missions.mission.geofence import FenceCircle, FencePolygon, FlightAreaPlan, Geofence
 
 OriginAndHome = Callable[[], tuple[GeoPoint, GeoPoint] | None]
 """Returns the map's origin and home; None as long as they are unknown."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from rfly_mavlink.dialect.newer_messages import newer_message
+from rfly_mavlink.dialect.wire import newer_message
 from rfly_missions.mission.items import MissionMode
 
 _AUTO = 4

@@ -23,9 +23,8 @@ import numpy as np
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
 from rfly_mavlink.stations.mission_rows import FlightPlan, MissionRow, Refused, plan_of_items
 from rfly_missions.mission import mavlink_items as mavlink
-from rfly_missions.mission.flown_mission import FlownMission
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_missions.mission.items import MissionItem, MissionMode, Ned
+from rfly_missions.mission.items import FlownMission, MissionItem, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import LOITER_TO_ALTITUDE
 
 RELATIVE_ALT_INT = 6

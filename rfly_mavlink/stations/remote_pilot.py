@@ -17,7 +17,7 @@ from rfly_mavlink.stations.mission_rows import FlightPlan
 from rfly_mavlink.stations.offboard import Quaternion
 from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
 from rfly_missions.execution.mission_phase import ShownPhase
-from rfly_missions.mission.flown_mission import FlightAreaPlan
+from rfly_missions.mission.geofence import FlightAreaPlan
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import TerrainAltitude
 

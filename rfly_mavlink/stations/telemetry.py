@@ -15,8 +15,7 @@ import numpy as np
 from rfly_common.energy import battery
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate
 from rfly_common.geodesy import ned_to_geodetic
-from rfly_mavlink.dialect.newer_messages import message_number, newer_message
-from rfly_mavlink.dialect.wire import load_dialect
+from rfly_mavlink.dialect.wire import load_dialect, message_number, newer_message
 from rfly_mavlink.stations.component_metadata import (
     INTERFACE_VERSION,
     VERSION,

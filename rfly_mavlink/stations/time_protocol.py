@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rfly_mavlink.dialect.newer_messages import newer_message
-from rfly_mavlink.dialect.wire import Address, Send, load_dialect, sender_of
+from rfly_mavlink.dialect.wire import Address, Send, load_dialect, newer_message, sender_of
 
 
 class TimeProtocol:

@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
+from rfly_missions.mission.items import Ned
 
 ON_BORDER = 1e-6
 """Distance, m, from a border up to which a place lies on it; a border belongs to its area."""
@@ -186,3 +188,11 @@ class Geofence:
 
 def _cross(a: Floats, b: Floats) -> Floats:
     return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+
+
+class FlightAreaPlan(NamedTuple):
+    """Where a vehicle may be, and where it may return to."""
+
+    fence: Geofence = Geofence()
+    rally: tuple[Ned, ...] = ()
+    """Places besides home."""

@@ -308,3 +308,15 @@ def _numbers(values: ArrayLike | Sequence[float], count: int, name: str) -> Floa
         raise ValueError(f"{name}: {values!r}, expected {count} numbers")
     array.flags.writeable = False
     return array
+
+
+class FlownMission(NamedTuple):
+    """A mission that has been loaded, by whichever client."""
+
+    items: tuple[MissionItem, ...] = ()
+    """NED about the map's origin, m; jumps name the items 1, 2, 3, etc."""
+    home: Ned = (0.0, 0.0, 0.0)
+    repeat: bool = False
+    """True if it begins again after its last item."""
+    hold_at_waypoints: bool = False
+    """True if the third parameter of a way-point is a time to stay there, s."""

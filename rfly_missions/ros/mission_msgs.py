@@ -34,9 +34,8 @@ from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.runner import RunnerState
 from rfly_missions.followers.multirotor import Follower
 from rfly_missions.mission.files import MAX_FENCE_VERTICES
-from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
-from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_missions.mission.items import MissionItem, MissionMode, Ned
+from rfly_missions.mission.geofence import FenceCircle, FencePolygon, FlightAreaPlan, Geofence
+from rfly_missions.mission.items import FlownMission, MissionItem, MissionMode, Ned
 from rfly_terrain.ros.plan_msgs import pose_messages
 
 FARTHEST = 1e8

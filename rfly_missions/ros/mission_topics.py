@@ -33,9 +33,8 @@ from rfly_missions.followers.multirotor import Follower
 from rfly_missions.followers.vehicle_kinds import AIRBORNE_HEIGHT, GROUND_MODES, make_follower
 from rfly_missions.mission.checks import check_returns, ends_the_flight
 from rfly_missions.mission.files import Mission
-from rfly_missions.mission.flown_mission import FlightAreaPlan, FlownMission
-from rfly_missions.mission.geofence import Geofence
-from rfly_missions.mission.items import MissionCommand, MissionItem, command_of
+from rfly_missions.mission.geofence import FlightAreaPlan, Geofence
+from rfly_missions.mission.items import FlownMission, MissionCommand, MissionItem, command_of
 from rfly_missions.ros.mission_action import MissionAction
 from rfly_missions.ros.mission_msgs import (
     NO_GOAL,

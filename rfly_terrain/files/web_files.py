@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from rfly_common.errors import ConfigError
@@ -27,6 +27,7 @@ from rfly_terrain.map_files.search import is_web
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
+    from socket import socket
 
 REQUEST_S = 10.0
 """Time of a request, from the connection to the last byte, s."""
@@ -164,14 +165,11 @@ class WebFile(Closing):
         if count > self._left:
             raise OSError(f"more than {MOST_BYTES:,} bytes would be read of it at once")
         self._left -= count
-        deadline = time.monotonic() + REQUEST_S
         try:
             response = self._response(start, count)
             size, expected = self._checked(response, start, count)
             data = bytearray()
             while len(data) < expected:
-                if time.monotonic() > deadline:
-                    raise TimeoutError
                 piece = response.read1(min(expected - len(data), MOST_AT_ONCE))
                 if not piece:
                     raise OSError("the server ended its answer too early")
@@ -186,16 +184,37 @@ class WebFile(Closing):
         return bytes(data)
 
     def _response(self, start: int, count: int) -> HTTPResponse:
-        """Ask for bytes, and return the answer without its content."""
+        """Ask for bytes, and return the answer without its content.
+
+        A server may have closed a connection that was idle; it is asked again by a new one.
+        """
         from http.client import HTTPConnection, HTTPSConnection
 
         parts = urlsplit(self.place.url)
+        deadline = time.monotonic() + REQUEST_S
+        was_idle = self._connection is not None
         if self._connection is None:
             kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-            self._connection = kind(parts.netloc, timeout=REQUEST_S)
+            self._connection = kind(parts.netloc)
+        try:
+            return self._asked(self._connection, start, count, deadline)
+        except ConnectionError:
+            self._connection.close()
+            if not was_idle:
+                raise
+            return self._asked(self._connection, start, count, deadline)
+
+    def _asked(
+        self, connection: HTTPConnection, start: int, count: int, deadline: float
+    ) -> HTTPResponse:
+        """Ask for bytes on a connection, which is made if it is closed."""
         headers = {"Range": f"bytes={start}-{start + count - 1}", "Accept-Encoding": "identity"}
-        self._connection.request("GET", parts.path or "/", headers=headers)
-        return self._connection.getresponse()
+        connection.timeout = _time_left(deadline)
+        if connection.sock is not None:
+            connection.sock.settimeout(connection.timeout)
+        connection.response_class = _response_until(deadline)  # type: ignore[assignment]
+        connection.request("GET", urlsplit(self.place.url).path or "/", headers=headers)
+        return connection.getresponse()
 
     def _checked(self, response: HTTPResponse, start: int, count: int) -> tuple[int, int]:
         """Return the bytes of the file and of the answer. Raises OSError for any other answer."""
@@ -216,6 +235,52 @@ class WebFile(Closing):
         if self.size not in (None, size):
             raise OSError("the file has changed while it was read")
         return size, last + 1 - first
+
+
+def _response_until(deadline: float) -> Callable[..., HTTPResponse]:
+    """Return what makes the answers of a connection, which end at a monotonic time, s."""
+    from http.client import HTTPResponse
+
+    def response(sock: socket, *args: Any, **options: Any) -> HTTPResponse:
+        made = HTTPResponse(sock, *args, **options)
+        made.fp = io.BufferedReader(_TimedReader(sock, made.fp.detach(), deadline))
+        return made
+
+    return response
+
+
+def _time_left(deadline: float) -> float:
+    """Return the time until a monotonic time, s. Raises TimeoutError after it."""
+    left = deadline - time.monotonic()
+    if left <= 0.0:
+        raise TimeoutError
+    return left
+
+
+class _TimedReader(io.RawIOBase):
+    """A socket's file until a monotonic time, s, for head and content; then TimeoutError is raised.
+
+    A socket's own limit is for each piece, so that a server which drips has no end.
+    """
+
+    def __init__(self, sock: socket, raw: io.RawIOBase, deadline: float) -> None:
+        self._socket = sock
+        self._raw = raw
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Receive some bytes, and return their number."""
+        self._socket.settimeout(_time_left(self._deadline))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        """Close the socket's file, too."""
+        self._raw.close()
+        super().close()
 
 
 class _Reader(io.RawIOBase):

@@ -30,6 +30,8 @@ INNER_SHARE = 0.25
 """Share of the window's side that a place keeps from its edges."""
 RETRY_SHARE = 0.05
 """Share of the window's side by which a place has to move after a window could not be read."""
+RETRY_S = 5.0
+"""Time after which it is read again for a place that has not moved, s."""
 _SCALARS = (float, int, np.floating, np.integer, np.bool_)
 """Types of a single number in a query, in addition to arrays and what becomes one."""
 

@@ -98,8 +98,8 @@ class Imagery:
         sides = corner[:, 1:] - corner[:, :1]
         self.pixel = 1.0 / math.sqrt(max(abs(float(np.linalg.det(sides))), 1e-12))
         """Side of a pixel on the ground, m, about."""
-        self.problem = ""
-        """Reason why a tile of colours could not be read last; empty if none failed."""
+        self._failed: dict[tuple[int, int, int], str] = {}
+        """Reasons why tiles of colours could not be read, until they can."""
         self._lock = threading.Lock()
         self._tiles: OrderedDict[tuple[int, int, int], NDArray[np.uint8]] = OrderedDict()
 
@@ -128,6 +128,12 @@ class Imagery:
         if not (meets and columns.min() < picture.columns and rows.min() < picture.rows):
             raise ConfigError(f"{path}: shows no ground of the map {terrain.name!r}")
         return cls(picture, placement, terrain)
+
+    @property
+    def problem(self) -> str:
+        """Reason why a tile of colours could not be read; empty if all could at their last try."""
+        with self._lock:
+            return next(reversed(self._failed.values()), "")
 
     def texture(self, region: Region, width: int, height: int) -> NDArray[np.uint8]:
         """Return the colours of a region, RGBA, (height, width, 4), row 0 in the north.
@@ -220,9 +226,13 @@ class Imagery:
         try:
             tile = self.texture((x[0], x[1], y[0], y[1]), _TILE + 2, _TILE + 2)
         except RflyError as error:
-            self.problem = str(error)
+            with self._lock:
+                self._failed[key] = str(error)
+                if len(self._failed) > _TILES_KEPT:
+                    del self._failed[next(iter(self._failed))]
             raise
         with self._lock:
+            self._failed.pop(key, None)
             self._tiles[key] = tile
             while len(self._tiles) > _TILES_KEPT:
                 self._tiles.popitem(last=False)

@@ -1,7 +1,10 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Parts of pictures of a track: the ground around it, its line, and axes of what it does."""
+"""Parts of pictures of a track: the ground around it, its line, and axes of what it does.
+
+The picture of the ground along a line is whole.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rfly_common.files import StrPath
+from rfly_terrain.height_map.places import Profile
 from rfly_terrain.plots.relief import draw_relief, region_about
 
 if TYPE_CHECKING:
@@ -53,3 +58,33 @@ def draw_series_grid(axes: Axes, label: str, **ticks: Any) -> None:
     axes.grid(alpha=0.3)
     axes.margins(x=0.01, y=0.12)
     axes.tick_params(**ticks)
+
+
+_GROUND = "#8c6d46"
+_OFF_MAP = "#b0b0b0"
+
+
+def write_profile(profile: Profile, path: StrPath, *, title: str = "") -> None:
+    """Write the picture of a profile; needs no display.
+
+    The ending of `path` is its format (png, pdf, svg, jpg …). Grey parts are off the map.
+    """
+    from rfly_terrain.plots.relief import picture
+
+    with picture(path, (11.0, 4.5), dpi=120) as figure:
+        axes = figure.add_subplot()
+        altitude = profile.altitude
+        base = altitude.min() - 0.05 * max(float(np.ptp(altitude)), 1.0)
+        for where, colour in ((profile.inside, _GROUND), (~profile.inside, _OFF_MAP)):
+            axes.fill_between(profile.distance, base, altitude, where, color=colour, alpha=0.5)
+
+        axes.plot(profile.distance, altitude, color=_GROUND)
+        axes.set(
+            xlim=(0.0, profile.distance[-1]),
+            xlabel="distance along the line, m",
+            ylabel="z of the ground, m up",
+            title=title,
+        )
+        axes.margins(y=0.1)
+        axes.set_ylim(bottom=base)
+        axes.grid(alpha=0.3)

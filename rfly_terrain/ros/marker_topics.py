@@ -28,12 +28,12 @@ from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.costmap.traversability import TraversabilityGrid
-from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.meshes.ground_triangles import (
+from rfly_terrain.exports.ground_triangles import (
     ColouredTriangles,
     terrain_triangles,
     traversability_triangles,
 )
+from rfly_terrain.height_map.height_map import HeightMap
 
 LOOK_EVERY_S = 0.5
 """Period of the checks for subscribers, s."""

@@ -44,7 +44,13 @@ from rfly_common.ros.run_loop import in_thread, run
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.places import are_exchanged, position_of
-from rfly_terrain.height_map.terrain import RETRY_SHARE, Terrain, TerrainQuery, is_central
+from rfly_terrain.height_map.terrain import (
+    RETRY_S,
+    RETRY_SHARE,
+    Terrain,
+    TerrainQuery,
+    is_central,
+)
 from rfly_terrain.ros.marker_topics import TerrainMarkers
 from rfly_terrain.ros.node_parameters import TerrainParameters
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg, height_map_to_msg
@@ -105,6 +111,8 @@ class TerrainNode(Node):
         self._window: HeightMap | None = None
         self._unread_place: tuple[float, float] | None = None
         """Place of a window that could not be read."""
+        self._unread_until_s = 0.0
+        """Time at which it is read again, monotonic."""
         self._moving = False
         self._waiting: dict[object, float] = {}
         """Times at which queries began to wait for tiles, monotonic, s."""
@@ -275,7 +283,8 @@ class TerrainNode(Node):
             return
         if self._unread_place is not None:
             away = math.hypot(x - self._unread_place[0], y - self._unread_place[1])
-            if away < RETRY_SHARE * (window.bounds[1] - window.bounds[0]):
+            has_moved = away >= RETRY_SHARE * (window.bounds[1] - window.bounds[0])
+            if not has_moved and time.monotonic() < self._unread_until_s:
                 return
         self._moving = True
         self.executor.create_task(self._move_window, terrain, x, y)
@@ -288,6 +297,7 @@ class TerrainNode(Node):
             loaded = await in_thread(self, lambda: self._shown(terrain, x, y))
         except (TerrainError, WorkError) as error:
             self._unread_place = x, y
+            self._unread_until_s = time.monotonic() + RETRY_S
             self._diagnostics.refuse("failed_windows", f"the window stays behind: {error}")
             return
         finally:

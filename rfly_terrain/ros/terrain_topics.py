@@ -11,6 +11,7 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
+from rclpy.timer import Timer
 from rfly_suite.msg import TerrainMap
 
 from rfly_common.diagnostic_reasons import Notice, Reason
@@ -24,6 +25,9 @@ from rfly_terrain.files.terrain_message import msg_to_height_map
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 
+RETRY_S = 5.0
+"""Time after which a map that could not be read is read again, s; each further wait is twice it."""
+LONGEST_WAIT_S = 300.0
 MOST_WAITING = 100
 """Calls that wait for the first map at the same time, at most; a further one does not wait."""
 NOT_YET = "no terrain_map has come yet: is terrain_node running?"
@@ -36,7 +40,8 @@ class LatestTerrain:
 
     It has the parameter `map_search_path`. `changed(terrain, geo_origin)` is called for each new
     map (geo_origin: latitude and longitude in degrees, altitude in m). After an unusable map the
-    previous one stays, and `error` says why until a usable map comes.
+    previous one stays, and `error` says why until a usable map comes. A map that is read from files
+    of this host is tried again, because they may come later.
     """
 
     def __init__(
@@ -48,6 +53,7 @@ class LatestTerrain:
         self._changed = changed
         self._diagnostics: Diagnostics | None = None
         self._seen: tuple[Any, ...] | None = None
+        self._retry: Timer | None = None
         self._waiting: list[Future] = []
         self.search_path = tuple(declare_parameters(node, LatestTerrainParameters).map_search_path)
 
@@ -91,6 +97,13 @@ class LatestTerrain:
 
     def _on_terrain_map(self, message: TerrainMap) -> None:
         """Take a new map; the same one again changes nothing."""
+        self._take(message, RETRY_S)
+
+    def _take(self, message: TerrainMap, wait_s: float) -> None:
+        """Take a map; if its files cannot be read here, try again after `wait_s`."""
+        if self._retry is not None:
+            self._node.destroy_timer(self._retry)
+            self._retry = None
         latitude, longitude, altitude = (float(value) for value in message.geo_origin)
         grid = (
             message.origin_x,
@@ -110,8 +123,17 @@ class LatestTerrain:
                 (latitude, longitude, altitude), f"terrain_map {message.name!r}: geo_origin"
             )
         except (RflyError, OSError) as error:
-            self.error = " ".join(str(error).split())
-            self._node.get_logger().error(self.error)
+            if len(message.height) == 0:
+                self._retry = self._node.create_timer(
+                    wait_s,
+                    lambda: self._take(message, min(2.0 * wait_s, LONGEST_WAIT_S)),
+                    clock=Clock(clock_type=ClockType.STEADY_TIME),
+                )
+            text = " ".join(str(error).split())
+            if wait_s > RETRY_S and text == self.error:  # told already
+                return
+            self.error = text
+            self._node.get_logger().error(text)
             if self._diagnostics is not None:
                 self._diagnostics.count("refused_terrains")
                 self._diagnostics.publish()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from rclpy.node import Node
 from rfly_suite.msg import FleetArea, VehicleStateArray
 
 from rfly_common.arrays import Bools, Ints
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, WARN, Diagnostics, Row
 from rfly_common.ros.endpoints import publisher, subscription
@@ -42,6 +42,10 @@ LONGEST = 255
 """Largest length of a name in a report, characters."""
 MOST_NAMES = 20
 """Largest number of vehicles that the diagnostics name."""
+MOST_CHANGES = 1_000_000_000
+"""Largest number of changes in a report that is taken: the field has room for as many again."""
+LATEST_S = 1e9
+"""Latest fleet time in a report that is taken, s."""
 
 
 class AreaTopics:
@@ -72,7 +76,7 @@ class AreaTopics:
 
         self._fleet_name = ""
         self._checksum: int | None = None
-        self._lost: Ints = np.zeros(0, np.int64)
+        self._lost: list[int] = []
         self._lost_names: list[str] = []
         self._outside = 0
         self._outside_name = ""
@@ -182,10 +186,11 @@ class AreaTopics:
     def _tell_lost(self, fleet: Fleet, fleet_time: float, uncovered: Uncovered) -> None:
         """Publish the lost vehicles when there are others than before."""
         rows = np.flatnonzero(uncovered.lost)
-        if np.array_equal(rows, self._lost):
+        ids = [fleet.vehicles[row].id for row in rows.tolist()]
+        if ids == self._lost:
             return
-        was_well = not len(self._lost)
-        self._lost = rows
+        was_well = not self._lost
+        self._lost = ids
         self._lost_names = [fleet.vehicles[row].name for row in rows.tolist()]
         source = self.shards.source
         states = fleet.sample(fleet_time, source=source, stamp_ns=self._run.last_ns, rows=rows)
@@ -238,9 +243,10 @@ def msg_to_report(message: FleetArea) -> Report:
     area = area_of(np.asarray(message.area).tolist())
     assert area is not None
     clock = None
+    if message.changes > MOST_CHANGES:
+        raise ConfigError(f"{message.changes:,}, at most {MOST_CHANGES:,}", key="changes")
     if message.started:
-        if not math.isfinite(message.pace_since_s):
-            raise ConfigError("not finite", key="pace_since_s")
+        finite_number("pace_since_s", message.pace_since_s, "s", at_least=0.0, at_most=LATEST_S)
         clock = RunClock(
             stamp_to_ns(message.start),
             message.time_scale,

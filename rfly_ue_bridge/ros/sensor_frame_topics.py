@@ -46,8 +46,12 @@ from rfly_ue_bridge.ros.sensor_frame_msgs import (
     pinhole_matrix,
     range_to_msg,
 )
-from rfly_ue_bridge.sensors.frame_assembler import FrameAssembler, JoinedFrame, SensorFrame
-from rfly_ue_bridge.sensors.frame_queue import FrameQueue
+from rfly_ue_bridge.sensors.frame_assembler import (
+    FrameAssembler,
+    FrameQueue,
+    JoinedFrame,
+    SensorFrame,
+)
 from rfly_ue_bridge.sensors.mounting import turn_points
 
 QUEUE = 2

@@ -20,13 +20,16 @@ one counts as late; an older one, or one after a pause, begins a new run.
 Behind headers of 24 bytes the time is all that tells frames apart. If it stands still (a vehicle
 that only pose packets move may have no time), fragments of a repeated time are taken only in
 order, from the first one on, and without a pause of more than `ORDERED_GAP_S`.
+
+`FrameQueue` lies between the thread that joins frames and the one that decodes them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import threading
+from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -307,3 +310,50 @@ def _meaning_of_length(fragment: Fragment, size: int) -> str | int:
     if fragment.count > 1 and fragment.length > part:
         return fragment.length
     raise PacketError("length", f"length {fragment.length} in a datagram of {size} bytes")
+
+
+Item = TypeVar("Item")
+MAX_BYTES = 64_000_000
+"""Bytes that wait at most, a little more than the largest frame."""
+
+
+class FrameQueue(Generic[Item]):
+    """Bounded queue, which drops the oldest items: a newer frame is worth more."""
+
+    def __init__(self, max_items: int, max_bytes: int = MAX_BYTES) -> None:
+        self._max_items = max_items
+        self._max_bytes = max_bytes
+        self._items: deque[tuple[Item, int]] = deque()
+        self._size = 0
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, item: Item, size: int) -> list[Item]:
+        """Append an item of `size` bytes, and return those that were dropped for it."""
+        dropped = []
+        with self._changed:
+            self._items.append((item, size))
+            self._size += size
+            while len(self._items) > 1 and (
+                len(self._items) > self._max_items or self._size > self._max_bytes
+            ):
+                dropped.append(self._pop())
+            self._changed.notify()
+        return dropped
+
+    def get(self, timeout_s: float | None = None) -> Item | None:
+        """Wait for the oldest item and return it; None after the time-out, or when closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._items or self._closed, timeout_s)
+            return None if self._closed or not self._items else self._pop()
+
+    def close(self) -> None:
+        """Drop the frames that wait, and return None to all readers that wait."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _pop(self) -> Item:
+        item, size = self._items.popleft()
+        self._size -= size
+        return item

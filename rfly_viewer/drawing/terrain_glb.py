@@ -86,6 +86,7 @@ def _keep_normals(document: dict[str, Any]) -> None:
     document["bufferViews"].append(document["bufferViews"][normals["bufferView"]])
     normals["bufferView"] = len(document["bufferViews"]) - 1
     still = {key: normals[key] for key in ("componentType", "count", "type")}  # zeros
+    still |= {"min": [0.0] * 3, "max": [0.0] * 3}
     primitive["targets"] = [{"POSITION": len(accessors), "NORMAL": len(accessors) + 1}]
     accessors += [still, normals]
     mesh["weights"] = [_NORMALS_WEIGHT]

@@ -9,12 +9,12 @@ gives way to its children when its pixels look too large, and four children to t
 they look too small. Those that replace others come unseen, until the browser has had time to read
 them: so there is always a ground. A patch behind the camera is not divided. Walls below the rims
 close the cracks between levels, and a coarse ground below all of it shows through a hole that a
-slow browser may have.
+slow browser may have. A patch that lacks a part, since a file could not be read, is made again
+from time to time, one at a time, and replaced when it has changed.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import threading
@@ -37,6 +37,7 @@ from rfly_viewer.drawing.screen import Screen
 from rfly_viewer.drawing.terrain_glb import terrain_glb
 from rfly_viewer.drawing.terrain_mesh import (
     TerrainMesh,
+    grain,
     region_mesh,
     terrain_picture,
     with_skirts,
@@ -57,6 +58,8 @@ SPARE_ROOM = 6
 """Number of patches that could still be divided, below which those behind a camera are coarser."""
 HIDDEN_S = 0.7
 """Time in which a patch is there unseen, s."""
+RENEW_S = 5.0
+"""Time after which a patch that lacks a part is made again, s."""
 PATCHES_KEPT = 200
 """Files of patches in memory: some 50 MB."""
 BELOW_SHARE = 1e-3
@@ -136,6 +139,14 @@ def is_behind_camera(region: Region, heights: tuple[float, float], screen: Scree
     return bool((ahead < 0.0).all())
 
 
+class PatchFile(NamedTuple):
+    """A patch as binary glTF."""
+
+    data: bytes
+    is_whole: bool
+    """False if a part of its picture or ground could not be read."""
+
+
 class PatchMaker:
     """Maker of the patches' files, in a thread of its own. `wanted` are made first to last."""
 
@@ -145,7 +156,7 @@ class PatchMaker:
         self.problem = ""
         """Reason why a part of picture or ground could not be read; empty if all could."""
         self._lit = lit
-        self._made: OrderedDict[Patch, bytes] = OrderedDict()
+        self._made: OrderedDict[Patch, PatchFile] = OrderedDict()
         self._wanted: list[Patch] = []
         self._changed = threading.Condition()
         self._thread: LoopThread | None = None
@@ -154,6 +165,10 @@ class PatchMaker:
         """The ground about a patch that was drawn last."""
         self._base: tuple[HeightMap, NDArray[np.uint8]] | None = None
         """The same ground with the colours of its heights."""
+        self._limits: tuple[float, float] | None = None
+        """The lowest and the highest height of the tints, m; None until they are known."""
+        self._failures: list[str] = []
+        """Reasons why parts of the patch that is made could not be read."""
 
         # as fine as the picture or the samples
         x_min, x_max, y_min, y_max = terrain.bounds
@@ -162,13 +177,18 @@ class PatchMaker:
         samples = (max(terrain.rows, terrain.columns) - 1) / QUADS
         self.finest = min(max(0, math.ceil(math.log2(max(pixels, samples)))), FINEST_LEVEL)
 
-    def file(self, patch: Patch) -> bytes | None:
-        """Return a patch as binary glTF, if it is made."""
+    def file(self, patch: Patch) -> PatchFile | None:
+        """Return the file of a patch, if it is made."""
         with self._changed:
-            data = self._made.get(patch)
-            if data is not None:
+            file = self._made.get(patch)
+            if file is not None:
                 self._made.move_to_end(patch)
-            return data
+            return file
+
+    def forget(self, patch: Patch) -> None:
+        """Make a patch anew when it is wanted."""
+        with self._changed:
+            self._made.pop(patch, None)
 
     def want(self, patches: list[Patch]) -> None:
         """Make these patches, in this order, in place of those wanted before."""
@@ -194,20 +214,28 @@ class PatchMaker:
             patch = self._wanted.pop(0)
             if patch in self._made:
                 return True
-        data = self.made(patch)
+        file = self.made(patch)
         with self._changed:
-            self._made[patch] = data
+            self._made[patch] = file
             while len(self._made) > PATCHES_KEPT:
                 self._made.popitem(last=False)
         return True
 
-    def made(self, patch: Patch) -> bytes:
-        """Return a patch as binary glTF."""
+    def made(self, patch: Patch) -> PatchFile:
+        """Return the file of a patch."""
+        self._failures.clear()
         if patch == BELOW:
-            return terrain_glb(self.below(), self._lit, is_photo=True)
-        region = patch.region(self.terrain.bounds)
-        mesh = self.mesh(region, self._picture(region))
-        return terrain_glb(mesh, self._lit, is_photo=True)
+            mesh = self.below()
+        else:
+            region = patch.region(self.terrain.bounds)
+            mesh = self.mesh(region, self._picture(region))
+        data = terrain_glb(mesh, self._lit, is_photo=True)
+        if not self._failures:
+            return PatchFile(data, is_whole=True)
+
+        self.problem = self._failures[-1]
+        self._part = self._base = None  # the next patch reads anew
+        return PatchFile(data, is_whole=False)
 
     def mesh(self, region: Region, picture: NDArray[np.uint8]) -> TerrainMesh:
         """Return the ground of a patch, with walls below its rim.
@@ -240,11 +268,15 @@ class PatchMaker:
             mesh.vertices[:, 2] -= MEANS_SHARE * (terrain.z_max - terrain.z_min)
         return mesh
 
-    @functools.cached_property
-    def _limits(self) -> tuple[float, float]:
-        """The lowest and the highest height of the tints, m."""
+    def _tint_limits(self) -> tuple[float, float]:
+        """Return the lowest and the highest height of the tints, m."""
+        if self._limits is not None:
+            return self._limits
         ground = self._ground(self.terrain.bounds)
-        return ground.z_min, ground.z_max
+        limits = ground.z_min, ground.z_max
+        if not self._failures:
+            self._limits = limits
+        return limits
 
     def _ground(self, region: Region) -> HeightMap:
         """Return the ground of a region and some way around it."""
@@ -253,11 +285,8 @@ class PatchMaker:
             spare_x = AROUND_SHARE * (x_max - x_min)
             spare_y = AROUND_SHARE * (y_max - y_min)
             wide = (x_min - spare_x, x_max + spare_x, y_min - spare_y, y_max + spare_y)
-            self._part = region, self.terrain.detail(wide, PIXELS, self._note)
+            self._part = region, self.terrain.detail(wide, PIXELS, self._failures.append)
         return self._part[1]
-
-    def _note(self, problem: str) -> None:
-        self.problem = problem
 
     def _picture(self, region: Region) -> NDArray[np.uint8]:
         """Return the picture of a region, RGB, north up."""
@@ -266,15 +295,15 @@ class PatchMaker:
             if self.imagery is not None:
                 texture = self.imagery.texture(region, PIXELS, PIXELS)
         except RflyError as error:
-            self._note(str(error))
+            self._failures.append(str(error))
         if texture[..., 3].min() == 255:
             return texture[..., :3]
 
         # where the region is in the picture of the heights
-        limits = self._limits
+        limits = self._tint_limits()
         terrain = self._ground(region)
         if self._base is None or self._base[0] is not terrain:
-            self._base = terrain, terrain_picture(terrain, BASE_PIXELS, limits)
+            self._base = terrain, terrain_picture(terrain, BASE_PIXELS, limits, has_grain=False)
         base = self._base[1]
         x_min, x_max, y_min, y_max = terrain.bounds
         height, width = base.shape[:2]
@@ -286,15 +315,26 @@ class PatchMaker:
             (y_max - y) / (y_max - y_min) * height - 0.5,
         )
         ground = cv2.remap(base, column, row, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        return over(texture, np.asarray(ground, np.uint8))
+
+        # one tile of grain a patch, so that neighbours fit
+        grained = np.clip(ground * cv2.resize(grain(), (PIXELS, PIXELS))[..., None], 0, 255)
+        return over(texture, grained.astype(np.uint8))
+
+
+class _Drawn(NamedTuple):
+    """A patch in a browser."""
+
+    name: str
+    handle: Any
+    file: PatchFile
 
 
 @dataclass
 class _Patches:
     """Patches of one browser; none is shown before the whole map is."""
 
-    shown: dict[Patch, Any] = field(default_factory=dict)
-    hidden: dict[Patch, tuple[Any, float]] = field(default_factory=dict)
+    shown: dict[Patch, _Drawn] = field(default_factory=dict)
+    hidden: dict[Patch, tuple[_Drawn, float]] = field(default_factory=dict)
     """Patches that are there unseen, and since when."""
 
 
@@ -306,6 +346,11 @@ class TerrainLevels:
         self._browsers: dict[int, _Patches] = {}
         self._needed: list[Patch] = []
         """Patches that some browser lacks."""
+        self._renewed: Patch | None = None
+        """Patch that was made again last, since it lacked a part."""
+        self._renew_at_s = 0.0
+        """Time at which the next one is."""
+        self._told: set[str] = set()
         self.is_settled = False
         """True if there are browsers, and all of them show the patches that they should."""
 
@@ -313,9 +358,9 @@ class TerrainLevels:
         """Take the ground out of all browsers."""
         self.maker.close()
         for patches in self._browsers.values():
-            hidden = [handle for handle, _ in patches.hidden.values()]
-            for handle in (*patches.shown.values(), *hidden):
-                handle.remove()
+            hidden = [drawn for drawn, _ in patches.hidden.values()]
+            for drawn in (*patches.shown.values(), *hidden):
+                drawn.handle.remove()
         self._browsers.clear()
 
     def update(self, clients: dict[int, Any], now_s: float, near: HeightMap) -> None:
@@ -334,17 +379,43 @@ class TerrainLevels:
                 self._begin(patches, client)
             if patches.shown:
                 changes += self._change(patches, client, now_s, near)
-        self.maker.want(list(dict.fromkeys(sorted(self._needed))))
+        self.maker.want(list(dict.fromkeys([*sorted(self._needed), *self._to_renew(now_s)])))
         self.is_settled = bool(clients) and not changes
+
+    def _to_renew(self, now_s: float) -> list[Patch]:
+        """Return the patch that is to be made again, of those in browsers that lack a part."""
+        lacking = {
+            patch
+            for patches in self._browsers.values()
+            for patch, drawn in patches.shown.items()
+            if not (self.maker.file(patch) or drawn.file).is_whole
+        }
+        last = self._renewed
+        if last in lacking and self.maker.file(last) is None:
+            return [last]  # not made yet
+        if last is not None and last not in lacking:  # what failed can be read again
+            self._renewed = None
+            self._renew_at_s = now_s
+            self._told.clear()
+        if not lacking:
+            self._renew_at_s = now_s + RENEW_S
+        elif now_s >= self._renew_at_s:
+            # in turn
+            self._renewed = min(
+                (each for each in lacking if last and each > last), default=min(lacking)
+            )
+            self._renew_at_s = now_s + RENEW_S
+            self.maker.forget(self._renewed)
+            return [self._renewed]
+        return []
 
     def _begin(self, patches: _Patches, client: Any) -> None:
         """Show the whole map as one patch, when it is made."""
         files = {patch: self.maker.file(patch) for patch in (BELOW, ROOT)}
-        lacking = [patch for patch, data in files.items() if data is None]
-        self._needed += lacking
-        if not lacking:
-            for patch, data in files.items():
-                patches.shown[patch] = _add(client.scene, _name(patch), data)
+        self._needed += [patch for patch, file in files.items() if file is None]
+        for patch, file in files.items():
+            if file is not None and None not in files.values():
+                patches.shown[patch] = _add(client.scene, _name(patch), file)
 
     def _change(self, patches: _Patches, client: Any, now_s: float, near: HeightMap) -> int:
         """Begin or finish the changes that a browser's camera asks for; return their number."""
@@ -375,12 +446,26 @@ class TerrainLevels:
             and not is_behind(patch)
         ]
         changes += [([patch], patch.children) for patch in splits[: max(room, 0)]]
+        changes += [([patch], [patch]) for patch in self._renewed_of(patches)]
 
         for patch in set(patches.hidden) - {patch for _, new in changes for patch in new}:
-            patches.hidden.pop(patch)[0].remove()
+            patches.hidden.pop(patch)[0].handle.remove()
         for old, new in changes:
             self._replace(patches, client, old, new, now_s)
         return len(changes)
+
+    def _renewed_of(self, patches: _Patches) -> list[Patch]:
+        """Return the patches of a browser that have changed since they were sent."""
+        renewed = []
+        for patch, drawn in patches.shown.items():
+            if drawn.file.is_whole:
+                continue
+            file = self.maker.file(patch) or drawn.file
+            if file.data == drawn.file.data:
+                patches.shown[patch] = drawn._replace(file=file)
+            else:
+                renewed.append(patch)
+        return renewed
 
     def _replace(
         self, patches: _Patches, client: Any, old: list[Patch], new: list[Patch], now_s: float
@@ -389,28 +474,35 @@ class TerrainLevels:
         for patch in new:
             if patch in patches.hidden:
                 continue
-            data = self.maker.file(patch)
-            if data is None:
+            file = self.maker.file(patch)
+            if file is None:
                 self._needed.append(patch)
             else:
-                handle = _add(client.scene, _name(patch), data, visible=False)
-                patches.hidden[patch] = handle, now_s
+                name = _name(patch)
+                if patch in patches.shown and patches.shown[patch].name == name:
+                    name += "_new"
+                drawn = _add(client.scene, name, file, visible=False)
+                patches.hidden[patch] = drawn, now_s
         since = [patches.hidden[patch][1] for patch in new if patch in patches.hidden]
         if len(since) < len(new) or now_s < max(since) + HIDDEN_S:
             return
 
         with client.atomic():
+            replaced = [patches.shown.pop(patch) for patch in old]
             for patch in new:
-                handle, _ = patches.hidden.pop(patch)
-                handle.visible = True
-                patches.shown[patch] = handle
-            for patch in old:
-                patches.shown.pop(patch).remove()
+                drawn, _ = patches.hidden.pop(patch)
+                drawn.handle.visible = True
+                patches.shown[patch] = drawn
+            for drawn in replaced:
+                drawn.handle.remove()
 
     def take_problem(self) -> str:
         """Return why a part of the picture could not be read, once; else an empty text."""
         problem = self.maker.problem
         self.maker.problem = ""
+        if problem in self._told:
+            return ""
+        self._told.add(problem)
         return problem
 
 
@@ -420,5 +512,6 @@ def _name(patch: Patch) -> str:
     return f"/terrain/{patch.level}_{patch.i}_{patch.j}"
 
 
-def _add(scene: Any, name: str, glb: bytes | None, visible: bool = True) -> Any:
-    return scene.add_glb(name, glb, visible=visible, cast_shadow=False, receive_shadow=True)
+def _add(scene: Any, name: str, file: PatchFile, visible: bool = True) -> _Drawn:
+    handle = scene.add_glb(name, file.data, visible=visible, cast_shadow=False, receive_shadow=True)
+    return _Drawn(name, handle, file)

@@ -217,12 +217,15 @@ def _faces(rows: int, columns: int) -> NDArray[np.uint32]:
 
 
 def terrain_picture(
-    terrain: HeightMap, max_pixels: int = MAX_PICTURE, limits: tuple[float, float] | None = None
+    terrain: HeightMap,
+    max_pixels: int = MAX_PICTURE,
+    limits: tuple[float, float] | None = None,
+    has_grain: bool = True,
 ) -> NDArray[np.uint8]:
     """Return a picture, (height, width, 3) RGB, north up, east right.
 
-    It is tinted by height, rocky where it is steep, and shaded. limits: lowest and highest height
-    of the tints, m, by default those of the map.
+    It is tinted by height, rocky where it is steep, shaded, and has a grain. limits: lowest and
+    highest height of the tints, m, by default those of the map.
     """
     x_min, x_max, y_min, y_max = terrain.bounds
     limits = limits or (terrain.z_min, terrain.z_max)
@@ -249,13 +252,14 @@ def terrain_picture(
     # drawn in strips, to save memory
     picture = np.empty((height, width, 3), np.uint8)
     scale = ((x_max - x_min) / width, (y_max - y_min) / height)
-    grain = np.tile(_grain(), (1, -(-width // _GRAIN)))[:, :width]
+    tile = grain() if has_grain else np.ones((_GRAIN, _GRAIN), np.float32)
+    factors = np.tile(tile, (1, -(-width // _GRAIN)))[:, :width]
     for start in range(0, height, _ROWS_AT_ONCE):
         stop = min(height, start + _ROWS_AT_ONCE)
         # a row more on each side, for slopes
         first = max(0, start - 1)
         strip = _shaded(z[first : stop + 1], scale, limits)[start - first :][: stop - start]
-        texture = np.roll(grain, -start, axis=0)[: len(strip)]
+        texture = np.roll(factors, -start, axis=0)[: len(strip)]
         picture[start:stop] = np.clip(strip * texture[..., None], 0, 255)
     return picture
 
@@ -288,8 +292,9 @@ def _shaded(
     return colours
 
 
-def _grain() -> NDArray[np.float32]:
-    """Return a tile of factors around 1, without seams: spots of several sizes.
+@functools.cache
+def grain() -> NDArray[np.float32]:
+    """Return a tile of factors around 1, (512, 512), without seams: spots of several sizes.
 
     They are the same each time, and give the eye something to follow.
     """

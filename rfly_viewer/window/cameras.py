@@ -44,6 +44,13 @@ _AHEAD_M = 20.0
 _LOW_ELEVATION_DEG = 14.0
 """Elevation of the view that goes with all vehicles: hills and sky are in it."""
 _NEAR_M = 0.1
+"""Least distance at which things are drawn, m."""
+_NEAR_SHARE = 0.02
+"""The same as a share of the height above the ground, or of the way to the nearest vehicle.
+
+Depths have 24 bits on many graphics cards. With 0.1 m, things at 10 km would have to be 60 m apart
+for the nearer one to hide the other.
+"""
 _FAR_M = 200_000.0
 
 
@@ -188,6 +195,20 @@ class Cameras:
             return
 
         self._follow(terrain, followed, np.asarray(ned_to_enu(poses.position_ned[row]), np.float64))
+
+    def clip(self, poses: WorldPoses, terrain: HeightMap) -> None:
+        """Set how near to each camera things are drawn."""
+        vehicles = ned_to_enu(poses.position_ned)
+        for client in self._server.get_clients().values():
+            place = client.camera.position
+            x, y, z = place.tolist()
+            least = z - terrain.altitude(x, y)
+            if len(poses):
+                least = min(least, float(np.linalg.norm(vehicles - place, axis=1).min()))
+
+            # few steps, because each change is sent
+            step = math.floor(math.log2(max(1.0, _NEAR_SHARE * least / _NEAR_M)))
+            client.camera.near = _NEAR_M * 2.0**step
 
     def _follow(
         self,

@@ -84,7 +84,10 @@ class Chromium:
         from websockets.sync.client import connect
 
         port, path = self._address()
-        self._socket = connect(f"ws://127.0.0.1:{port}{path}", max_size=None, compression=None)
+        # without pings: events that nobody has taken yet would hold up their answers
+        self._socket = connect(
+            f"ws://127.0.0.1:{port}{path}", max_size=None, compression=None, ping_interval=None
+        )
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]

@@ -24,7 +24,7 @@ from rfly_common.config.vehicle_models import model_text
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.startup import stop_by_signal
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.terrain import RETRY_SHARE, Terrain, is_central
+from rfly_terrain.height_map.terrain import RETRY_S, RETRY_SHARE, Terrain, is_central
 from rfly_terrain.imagery.imagery import Imagery
 from rfly_terrain.map_files.search import known_maps
 from rfly_terrain.world.weather import Weather
@@ -156,6 +156,10 @@ class Viewer:
         self._near = PlaceFinder(near_ground, "rfly view: near ground")
         self._near_place: tuple[float, float] | None = None
         """Place about which the ground was read last, x east and y north, m."""
+        self._near_problem = ""
+        """Reason why it could not be read; empty if it could."""
+        self._near_again_s = math.inf
+        """Time at which it is read again for the same place."""
         self._sight: Sight | None = None
         self._sight_place = settings.sight_from
         self._sight_asked: tuple[HeightMap, tuple[float, float]] | None = None
@@ -257,7 +261,7 @@ class Viewer:
         self.panel.run_actions()
         self._do_events(now_s)
 
-        self._move_window()
+        self._move_window(now_s)
         self._poses = poses = state.vehicles.world(state.terrain)
         self._take_clicks()
 
@@ -287,6 +291,7 @@ class Viewer:
 
         followed = self.panel.followed
         self.cameras.update(poses, followed, state.terrain)
+        self.cameras.clip(poses, state.terrain)
         described = followed if self.panel.shows("data") else None
         legend = "" if self._sight is None else self._sight.legend()
         self._readouts.update(poses, described, state.terrain, now_s, legend)
@@ -430,7 +435,7 @@ class Viewer:
                 f"Map {self.state.map_name} was not found", "Flat ground is shown instead.", 8.0
             )
 
-    def _move_window(self) -> None:
+    def _move_window(self, now_s: float) -> None:
         """Of a map in tiles, read the ground about the vehicle or camera that nears its edge.
 
         That is the followed vehicle, else the first one, else the first browser's camera.
@@ -438,9 +443,13 @@ class Viewer:
         state = self.state
         changed, near = self._near.take()
         if changed and isinstance(near, str):
-            state.add_log_line(near)
+            if near != self._near_problem:
+                state.add_log_line(near)
+            self._near_problem = near
+            self._near_again_s = now_s + RETRY_S
         elif changed and isinstance(near, HeightMap):
             state.terrain = near
+            self._near_problem = ""
             self._world.show(near)
 
         followed = self.panel.followed
@@ -458,8 +467,10 @@ class Viewer:
             return
         x_min, x_max, _, _ = state.terrain.bounds
         last = self._near_place
-        if last is None or math.dist(last, place) > RETRY_SHARE * (x_max - x_min):
+        has_moved = last is None or math.dist(last, place) > RETRY_SHARE * (x_max - x_min)
+        if has_moved or now_s >= self._near_again_s:
             self._near_place = place
+            self._near_again_s = math.inf
             self._near.ask(state.whole, place)
 
     def _show_sight(self) -> None:

@@ -151,3 +151,15 @@ def test_what_cannot_be_spawned_is_refused_with_a_reason(start, peer):
     assert spawn(peer, "a", "").result.result == codes.NO_RESOURCE
     unknown = peer.call(DeleteEntity, "/spawner_node/delete_entity", entity="a").result
     assert unknown.error_message == "entity 'a'"
+
+
+def test_a_name_is_taken_as_long_as_a_node_serves_in_its_namespace(peer):
+    """The name of a node that was killed may stay in the graph; its services go."""
+    from rclpy.node import Node
+
+    from rfly_bringup.ros.spawner_node import _namespaces
+
+    lives = Node("amphibious_sim_node", namespace="/a/live", context=peer.node.context)
+    peer.spin_until(lambda: _namespaces(peer.node) == {"", "a/live"})
+    lives.destroy_node()
+    peer.spin_until(lambda: _namespaces(peer.node) == {""})

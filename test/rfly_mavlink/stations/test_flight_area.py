@@ -12,8 +12,7 @@ import pytest
 from mavlink_station import NAN, Station, of_type
 from optional_parts import late_module
 
-from rfly_missions.mission.flown_mission import FlightAreaPlan
-from rfly_missions.mission.geofence import FenceCircle, Geofence
+from rfly_missions.mission.geofence import FenceCircle, FlightAreaPlan, Geofence
 
 pytestmark = pytest.mark.needs("pymavlink")
 

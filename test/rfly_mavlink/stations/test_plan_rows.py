@@ -24,9 +24,8 @@ from rfly_mavlink.stations.plan_rows import (
     rows_of_rally,
     with_ids,
 )
-from rfly_missions.mission.flown_mission import FlownMission
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_missions.mission.items import MissionItem
+from rfly_missions.mission.items import FlownMission, MissionItem
 from rfly_missions.mission.mavlink_items import ImportSettings
 
 pytestmark = pytest.mark.needs("pymavlink")

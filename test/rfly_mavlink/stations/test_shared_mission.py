@@ -12,8 +12,7 @@ import pytest
 from mavlink_station import Station, of_type
 from optional_parts import late_module
 
-from rfly_missions.mission.flown_mission import FlownMission
-from rfly_missions.mission.items import MissionCommand, MissionItem
+from rfly_missions.mission.items import FlownMission, MissionCommand, MissionItem
 
 pytestmark = pytest.mark.needs("pymavlink")
 

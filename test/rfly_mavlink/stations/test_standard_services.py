@@ -15,8 +15,7 @@ import pytest
 from mavlink_station import STATION, Station, of_type
 from optional_parts import late_module
 
-from rfly_mavlink.dialect.newer_messages import NEWER_MESSAGES
-from rfly_mavlink.dialect.wire import Reader
+from rfly_mavlink.dialect.wire import NEWER_MESSAGES, Reader
 from rfly_mavlink.stations.endpoint import MavlinkEndpoint
 from rfly_mavlink.stations.file_transfer import file_crc
 

@@ -11,7 +11,7 @@ import pytest
 from mavlink_station import OTHER_STATION, Station, of_type
 from optional_parts import late_module
 
-from rfly_mavlink.dialect.newer_messages import newer_message
+from rfly_mavlink.dialect.wire import newer_message
 from rfly_mavlink.stations.endpoint import MavlinkEndpoint
 
 pytestmark = pytest.mark.needs("pymavlink")

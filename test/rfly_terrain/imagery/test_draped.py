@@ -71,7 +71,7 @@ def test_the_mesh_of_rviz_has_the_colours_of_the_picture(hill, quarters):
 
     The corners of the border have the mean of their two sides.
     """
-    from rfly_terrain.meshes.ground_triangles import terrain_triangles
+    from rfly_terrain.exports.ground_triangles import terrain_triangles
 
     triangles = terrain_triangles(hill, 2 * 40 * 20, quarters)
     plain = terrain_triangles(hill, 2 * 40 * 20)
@@ -133,3 +133,27 @@ def test_no_points_have_no_colours(quarters):
     """A camera that looks into the sky asks for none."""
     assert quarters.colours([], []).shape == (0, 4)
     assert quarters.colours(np.empty((3, 0)), np.empty((3, 0))).shape == (3, 0, 4)
+
+
+def test_a_tile_of_colours_that_failed_is_read_again(quarters, monkeypatch):
+    """The reason is known until that tile can be read, whatever other tiles do meanwhile."""
+    from rfly_common.errors import RflyError, TerrainFormatError
+
+    read = quarters.texture
+    is_away = True
+
+    def texture(region, *size):
+        if is_away and region[0] < 0.0:
+            raise TerrainFormatError("photo.tif: not there")
+        return read(region, *size)
+
+    monkeypatch.setattr(quarters, "texture", texture)
+    far = 4000.0 * quarters.pixel
+    assert quarters.problem == ""
+    with pytest.raises(RflyError, match="not there"):
+        quarters.colours(-far, 0.0)
+    quarters.colours(far, 0.0)
+    assert quarters.problem == "photo.tif: not there"
+    is_away = False
+    assert quarters.colours(-far, 0.0).shape == (4,)
+    assert quarters.problem == ""

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.ros
 
 
 def triangles(count):
-    from rfly_terrain.meshes.ground_triangles import ColouredTriangles
+    from rfly_terrain.exports.ground_triangles import ColouredTriangles
 
     rng = np.random.default_rng(3)
     return ColouredTriangles(

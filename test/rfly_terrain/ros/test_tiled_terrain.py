@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from types import SimpleNamespace
 
@@ -293,8 +294,15 @@ def test_the_window_follows_a_vehicle_and_stays_where_tiles_fail(node):
     while node._moving:
         executor.spin_once(timeout_sec=1.0)
     assert node._window is here
+    node._unread_until_s = math.inf
     node._place._on_states(states(-1501.0, 1500.0))
     assert not node._moving
+    node._unread_until_s = -math.inf
+    node._place._on_states(states(-1501.0, 1500.0))
+    assert node._moving, "it is tried again after a time"
+    while node._moving:
+        executor.spin_once(timeout_sec=1.0)
+    assert node._unread_until_s > 0.0
 
 
 def test_tiles_on_a_server_that_is_slow_and_then_dies(domain_id, folder, whole):

@@ -8,17 +8,20 @@ from __future__ import annotations
 import pickle
 import shutil
 import socket
+import ssl
+import subprocess
+import threading
 
 import numpy as np
 import pytest
 from optional_parts import late_module
-from range_server import RangeServer, send
+from range_server import RangeServer, send, send_part
 from rasters import write_tif
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_terrain import TiledHeightMap
 from rfly_terrain.files import web_files
-from rfly_terrain.files.web_files import WebPlace
+from rfly_terrain.files.web_files import WebFile, WebPlace
 from rfly_terrain.tiles.open_terrain import find_tiles, load_terrain, open_asked_terrain
 
 pytestmark = pytest.mark.needs("rasterio", "pyproj")
@@ -278,8 +281,6 @@ def test_a_server_that_dies_in_a_tile_never_gives_wrong_heights(server, folder):
 
 
 def test_a_silent_server(server, soon):
-    import threading
-
     told = threading.Event()
     server.answer = lambda handler: told.wait(30.0)
     with pytest.raises(TerrainFormatError, match="not answered within"):
@@ -289,8 +290,6 @@ def test_a_silent_server(server, soon):
 
 def test_a_server_that_drips(server, soon):
     """Each byte comes in time, and all of them do not."""
-    import threading
-
     ended = threading.Event()
 
     def drip(handler):
@@ -306,6 +305,73 @@ def test_a_server_that_drips(server, soon):
     with pytest.raises(TerrainFormatError, match="not answered within"):
         tiles_of(server)
     ended.set()
+
+
+def test_a_server_that_drips_its_head(server, soon):
+    """Each byte of the head comes in time, and its end does not."""
+    ended = threading.Event()
+
+    def drip(handler):
+        handler.wfile.write(b"HTTP/1.1 206 Partial Content\r\nX-Slow: ")
+        while not ended.wait(0.02):
+            handler.wfile.write(b"x")
+        return True
+
+    server.answer = drip
+    with pytest.raises(TerrainFormatError, match="not answered within"):
+        tiles_of(server)
+    ended.set()
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_made_anew(server, folder):
+    """The server ends each connection after its answer, and does not say so in its head."""
+
+    def hang_up_afterwards(handler):
+        send_part(handler, folder)
+        handler.close_connection = True
+        return True
+
+    server.answer = hang_up_afterwards
+    expected = TiledHeightMap.open(folder / "Country").altitude(-3000.0, -3000.0)
+    assert tiles_of(server).altitude(-3000.0, -3000.0) == expected
+
+
+def test_a_server_that_ends_an_open_connection_without_an_answer_is_asked_once_more(server):
+    with WebFile(WebPlace.allowed(server.url) / "one.tif") as file:
+        file.part(0, 10)
+        server.answer = lambda handler: dies(handler) or True
+        with pytest.raises(OSError, match="RemoteDisconnected"):
+            file.part(1 << 20, 10)
+        assert len(server.asked) == 3
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A certificate of 127.0.0.1 that signs itself, and its key, in a file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("the program openssl is not installed")
+    file = tmp_path_factory.mktemp("tls") / "server.pem"
+    made = ("-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1")
+    names = ("-addext", "subjectAltName=IP:127.0.0.1")
+    files = ("-keyout", file, "-out", file.with_suffix(".crt"))
+    subprocess.run(["openssl", "req", *made, *names, *files], check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + file.with_suffix(".crt").read_bytes())
+    return file
+
+
+def test_tiles_by_https_from_a_server_with_a_certificate_of_its_own(
+    folder, certificate, monkeypatch
+):
+    """Unknown, it is refused; SSL_CERT_FILE makes it known."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with RangeServer(folder, tls=context) as server:
+        assert server.url.startswith("https://")
+        with pytest.raises(TerrainFormatError, match="certificate"):
+            tiles_of(server)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate.with_suffix(".crt")))
+        expected = TiledHeightMap.open(folder / "Country").altitude(-3000.0, -3000.0)
+        assert tiles_of(server).altitude(-3000.0, -3000.0) == expected
 
 
 def test_no_server_at_all():

@@ -10,7 +10,7 @@ import threading
 import pytest
 from node_harness import PATIENCE
 
-from rfly_ue_bridge.sensors.frame_queue import FrameQueue
+from rfly_ue_bridge.sensors.frame_assembler import FrameQueue
 
 
 @pytest.mark.parametrize(

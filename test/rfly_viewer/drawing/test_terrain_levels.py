@@ -19,8 +19,10 @@ from rfly_viewer.drawing.screen import Screen
 from rfly_viewer.drawing.terrain_levels import (
     HIDDEN_S,
     MAX_PATCHES,
+    RENEW_S,
     ROOT,
     Patch,
+    PatchFile,
     PatchMaker,
     TerrainLevels,
     side_px,
@@ -97,20 +99,23 @@ class Browser:
     def shown(self):
         """Return the patches that are seen."""
         return [
-            Patch(*map(int, name.split("/")[2].split("_")))
+            Patch(*map(int, name.split("/")[2].removesuffix("_new").split("_")))
             for name, node in self.scene.nodes.items()
-            if node.visible and name != "/terrain/below"
+            if node.visible and not name.startswith("/terrain/below")
         ]
 
 
 @pytest.fixture
 def levels(rough, imagery, monkeypatch):
     """Return the ground, whose patches are made at once and are empty."""
-    monkeypatch.setattr(PatchMaker, "made", lambda self, patch: b"")
-    monkeypatch.setattr(
-        PatchMaker, "want", lambda self, patches: self._made.update(dict.fromkeys(patches, b""))
-    )
+    monkeypatch.setattr(PatchMaker, "made", lambda self, patch: PatchFile(b"", is_whole=True))
+    monkeypatch.setattr(PatchMaker, "want", make_at_once)
     return TerrainLevels(rough, imagery, lit=False)
+
+
+def make_at_once(maker, patches):
+    """Make the patches that are wanted here, instead of in a thread."""
+    maker._made.update({patch: maker.made(patch) for patch in patches if patch not in maker._made})
 
 
 def check_cover(patches):
@@ -266,6 +271,18 @@ def test_patches_show_their_part_of_the_picture(rough, imagery):
     assert np.abs(picture[:, 100, 1] - (250 * (6 - 1 + share) / 8 - 0.5)).max() < 1.1
 
 
+def test_the_grain_of_neighbours_fits(imagery):
+    """On level ground of one colour, pixels differ over a border no more than inside a patch."""
+    bumps = HeightMap(
+        np.pad([[1.0]], 100), origin_x=0, origin_y=0, step_x=10, step_y=10
+    )  # a needle, so that heights have tints
+    maker = PatchMaker(bumps, None, lit=False)
+    west, east = (maker._picture(Patch(3, i, 1).region(bumps.bounds)).astype(float) for i in (4, 5))
+    inside = np.abs(np.diff(west, axis=1)).mean()
+    assert inside > 1.0
+    assert np.abs(west[:, -1] - east[:, 0]).mean() < 1.5 * inside
+
+
 def test_a_damaged_picture_leaves_the_colours_of_heights(rough, imagery, monkeypatch):
     from rfly_common.errors import TerrainFormatError
 
@@ -275,4 +292,58 @@ def test_a_damaged_picture_leaves_the_colours_of_heights(rough, imagery, monkeyp
     maker = PatchMaker(rough, imagery, lit=False)
     monkeypatch.setattr(imagery, "texture", fail)
     assert maker._picture(rough.bounds).std() > 5
+    assert not maker.made(ROOT).is_whole
     assert maker.problem == "photo.tif: a damaged tile"
+
+
+def test_patches_that_lack_a_part_are_made_again_until_they_are_whole(rough, imagery, monkeypatch):
+    """While a disk is away, one patch each RENEW_S; once it is back, all at once, none unseen."""
+    from rfly_common.errors import TerrainFormatError
+
+    monkeypatch.setattr(PatchMaker, "want", make_at_once)
+    monkeypatch.setattr(terrain_levels, "QUADS", 8)
+    monkeypatch.setattr(terrain_levels, "PIXELS", 32)
+    is_away = True
+    texture = imagery.texture
+    made = []
+
+    def read(region, *size):
+        made.append(region)
+        if is_away:
+            raise TerrainFormatError("photo.tif: not there")
+        return texture(region, *size)
+
+    monkeypatch.setattr(imagery, "texture", read)
+    levels = TerrainLevels(rough, imagery, lit=False)
+    browser = Browser((0.0, 0.0, 9000.0))
+    told = []
+
+    def update(now):
+        levels.update({1: browser}, now, flat_ground())
+        told.append(levels.take_problem())
+        if levels._browsers[1].shown:
+            check_cover(browser.shown())
+
+    for step in range(6):
+        update(step * HIDDEN_S)
+    assert sorted(browser.shown()) == sorted(ROOT.children)
+    begun = len(made)
+    for step in range(60):
+        update(10.0 + step * RENEW_S / 4)
+    assert 14 <= len(made) - begun <= 16
+    assert len(set(made[-5:])) == 5, "in turn: four patches and the ground below"
+    assert [text for text in told if text] == ["photo.tif: not there"]
+    assert levels.is_settled
+
+    is_away = False
+    for step in range(int(RENEW_S / HIDDEN_S) + 12):
+        update(100.0 + step * HIDDEN_S)
+    shown = levels._browsers[1].shown
+    assert all(drawn.file.is_whole for drawn in shown.values())
+    assert sorted(browser.shown()) == sorted(ROOT.children)
+    assert len(browser.scene.nodes) == 5
+    assert levels.is_settled
+    begun = len(made)
+    for step in range(20):
+        update(200.0 + step * RENEW_S)
+    assert len(made) == begun

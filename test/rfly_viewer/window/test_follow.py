@@ -101,3 +101,42 @@ def test_the_camera_stays_above_the_ground_and_comes_down_again():
     np.testing.assert_allclose(z, np.maximum(7.0, terrain.altitude(x, np.full(120, -12.0)) + 3.0))
     assert z.max() == 53.0
     assert z[-1] == 7.0
+
+
+@pytest.mark.needs("viser")
+def test_depths_are_fine_where_nothing_is_near():
+    """With 24 bits, z^2 / (near 2^24) m apart at z: 10 m or less at 40 km from 1 km up.
+
+    Near the ground or a vehicle, things are drawn from 0.1 m on.
+    """
+    from types import SimpleNamespace
+
+    from rfly_viewer.scene.scene_state import flat_ground
+    from rfly_viewer.window.cameras import Cameras
+
+    camera = SimpleNamespace(position=np.zeros(3), near=0.1)
+    server = SimpleNamespace(
+        get_clients=lambda: {1: SimpleNamespace(camera=camera)},
+        initial_camera=SimpleNamespace(),
+        on_client_connect=lambda call: None,
+    )
+    cameras = Cameras(server)
+
+    class Poses:
+        position_ned = np.empty((0, 3))
+
+        def __len__(self):
+            return len(self.position_ned)
+
+    poses = Poses()
+    nears = []
+    for height in (-50.0, 0.0, 2.0, 100.0, 1000.0):
+        camera.position = np.array([30.0, 40.0, height])
+        cameras.clip(poses, flat_ground())
+        nears.append(camera.near)
+    assert nears[:3] == [0.1] * 3
+    assert nears[3] == pytest.approx(1.6)  # 2 % is 2 m
+    assert 40_000.0**2 / (nears[4] * 2**24) < 10.0
+    poses.position_ned = np.array([[9000.0, 0.0, -5.0], [40.0, 34.0, -1003.0]])
+    cameras.clip(poses, flat_ground())
+    assert camera.near == 0.1

@@ -19,6 +19,7 @@ from node_harness import wait_until
 from rfly_common.errors import TerrainFormatError
 from rfly_terrain import HeightMap, TiledHeightMap, write_geotiff
 from rfly_terrain.files.writer import write_height_map
+from rfly_terrain.height_map.terrain import RETRY_S
 from rfly_viewer.drawing.screen import Screen
 from rfly_viewer.drawing.terrain_glb import terrain_glb
 from rfly_viewer.drawing.terrain_levels import PatchMaker
@@ -122,6 +123,14 @@ def test_ground_that_cannot_be_read_is_told_once(viewer, monkeypatch):
         viewer.draw(time.monotonic())
     assert list(viewer.state.log).count("a damaged tile") == 1
     assert viewer.state.terrain is near
+
+    # where the vehicle stands, it is read again after a time
+    monkeypatch.undo()
+    later = time.monotonic() + 2 * RETRY_S
+    wait_until(
+        lambda: viewer.draw(later) or viewer.state.terrain.inside(4000.0, -3000.0), "the ground"
+    )
+    assert viewer._near_problem == ""
 
 
 def test_a_fast_vehicle_does_not_replace_what_a_slow_server_reads(viewer, monkeypatch):
@@ -273,15 +282,15 @@ def test_levels_look_like_one_mesh(folder, monkeypatch, lit):
 
             # the same camera over one mesh
             [shown] = [each.shown for each in viewer._terrain._levels._browsers.values()]
-            for handle in shown.values():
-                handle.visible = False
+            for drawn in shown.values():
+                drawn.handle.visible = False
             wait_until(lambda: is_sky(browser.picture()).all(), "no ground")
             handle = viewer.server.scene.add_glb("/full", full, cast_shadow=False)
             wait_until(lambda: not is_sky(browser.picture())[-1].any(), "the mesh")
             one = browser.picture().astype(int)
             handle.remove()
-            for handle in shown.values():
-                handle.visible = True
+            for drawn in shown.values():
+                drawn.handle.visible = True
 
             # crests of hills may be a pixel lower
             ground = ~cv2.dilate(is_sky(one).astype(np.uint8), np.ones((7, 7))).astype(bool)

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from rfly_terrain.costmap.traversability import TraversabilityGrid
-from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.meshes.ground_triangles import (
+from rfly_terrain.exports.ground_triangles import (
     COST_TINTS,
     HEIGHT_TINTS,
     LIFT,
     terrain_triangles,
     traversability_triangles,
 )
+from rfly_terrain.height_map.height_map import HeightMap
 
 MANY = 1_000_000
 
