@@ -55,6 +55,7 @@ _EXTRAS = {
     "onnxruntime": "learn",
     "onnxscript": "train",
     "osmium": "osm",
+    "pettingzoo": "learn",
     "pymavlink": "mavlink",
     "pyproj": "geo",
     "rasterio": "geo",

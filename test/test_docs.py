@@ -38,7 +38,7 @@ from rfly_trajectory.fleet.fleet_file import parse_fleet
 
 AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "QUALITY_DECLARATION")]
 PAGES = sorted([*AT_ROOT, *(ROOT / "docs").rglob("*.md")])
-PARTS = {"learn": ("gymnasium",), "tile-a-country": ("rasterio",)}
+PARTS = {"learn": ("gymnasium", "pettingzoo"), "tile-a-country": ("rasterio",)}
 """Optional parts that the Python examples of a page need, by its name."""
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",

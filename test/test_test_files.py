@@ -52,6 +52,7 @@ FROM_PIP = {
         "mcap_ros2",
         "onnx",
         "onnxruntime",
+        "pettingzoo",
         "pymavlink",
         "pyoctomap",
         "pyproj",

@@ -35,14 +35,15 @@ Numbers = gymnasium.Space[NDArray[np.float32]]
 """Space of some numbers."""
 
 
+def box_space(limit: float, count: int) -> Numbers:
+    """Return the space of some numbers from -limit to limit."""
+    return cast("Numbers", gymnasium.spaces.Box(-limit, limit, (count,), np.float32))
+
+
 def _spaces(batch: LandAirBatch) -> tuple[Numbers, Numbers]:
     """Return the spaces of the observations and of the actions of one environment."""
-    seen = (len(batch.observation_names),)
-    acted = (len(batch.action_names),)
-    return (
-        cast("Numbers", gymnasium.spaces.Box(-LARGEST_SEEN, LARGEST_SEEN, seen, np.float32)),
-        cast("Numbers", gymnasium.spaces.Box(-1.0, 1.0, acted, np.float32)),
-    )
+    seen = box_space(LARGEST_SEEN, len(batch.observation_names))
+    return seen, box_space(1.0, len(batch.action_names))
 
 
 def _metadata(batch: LandAirBatch) -> Info:

@@ -104,7 +104,7 @@ def begin_episodes(
         v = which[k]
         key = hashed(hashed(episodes.seed[v]) + np.uint64(episodes.number[v]))
         targets = episodes.targets[v]
-        place_vehicle(key, task, starts, ground, states[k], memories[k], targets)
+        place_vehicle(v, key, task, starts, ground, states[k], memories[k], targets)
         episodes.steps[v] = 0
         episodes.target[v] = 0
         episodes.held[v] = 0
@@ -132,6 +132,7 @@ def begin_episodes(
 
 @inlined_kernel
 def place_vehicle(
+    v: int,
     key: Any,
     task: Task,
     starts: Starts,
@@ -140,9 +141,10 @@ def place_vehicle(
     memory: Floats,
     targets: Floats,
 ) -> None:
-    """Draw state and memory at the start of an episode and its targets, (targets, 3)."""
-    x = drawn(key, 6, starts.low[0], starts.high[0])
-    y = drawn(key, 7, starts.low[1], starts.high[1])
+    """Draw state and memory of vehicle v at the start of an episode, and its targets."""
+    own = min(v, starts.low.shape[0] - 1)
+    x = drawn(key, 6, starts.low[own, 0], starts.high[own, 0])
+    y = drawn(key, 7, starts.low[own, 1], starts.high[own, 1])
     yaw = drawn(key, 8, -math.pi, math.pi)
     z = altitude(ground, x, y) + drawn(key, 9, LOWEST, HIGHEST)
     if task.course == ROOF:
@@ -184,23 +186,23 @@ def place_vehicle(
     # the others lie one after the other
     curvature = 0.0
     for t in range(targets.shape[0]):
-        own = 20 + 4 * t
+        first = 20 + 4 * t
         if task.course == TRACK:
             length = TRACK_STEP
             if t % TRACK_TURNS == 0:
-                curvature = drawn(key, own, -1.0, 1.0) / starts.turn_radius
+                curvature = drawn(key, first, -1.0, 1.0) / starts.turn_radius
             yaw += curvature * length
         else:
             step = CHAIN_STEP if task.course == CHAIN else PLACE_DISTANCE
-            length = drawn(key, own, step[0], step[1])
-            yaw = drawn(key, own + 1, -math.pi, math.pi)
+            length = drawn(key, first, step[0], step[1])
+            yaw = drawn(key, first + 1, -math.pi, math.pi)
         x += length * math.cos(yaw)
         y += length * math.sin(yaw)
         targets[t, 0] = x
         targets[t, 1] = y
         targets[t, 2] = altitude(ground, x, y)
         if task.course == CHAIN:
-            targets[t, 2] += drawn(key, own + 2, LOWEST, HIGHEST)
+            targets[t, 2] += drawn(key, first + 2, LOWEST, HIGHEST)
 
 
 @inlined_kernel

@@ -97,10 +97,10 @@ class Starts(NamedTuple):
     roofs: Floats
     """Places of vehicles that stand on roofs, m, (roofs, 3); without any where there are no houses.
     """
-    low: tuple[float, float]
-    """South-west corner of the places for vehicles that fly, m."""
-    high: tuple[float, float]
-    """North-east corner, m."""
+    low: Floats
+    """South-west corner of the places for vehicles that fly, m, (1, 2) for all or (n, 2)."""
+    high: Floats
+    """North-east corner, m, (1, 2) or (n, 2)."""
     turn_radius: float
     """Least radius of a path, m."""
 

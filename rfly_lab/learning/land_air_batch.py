@@ -234,6 +234,18 @@ class LandAirBatch:
 
     # episodes
 
+    @property
+    def places(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """South-west and north-east corner of the places from which no course leaves the map, m."""
+        return _places(self.terrain)
+
+    def place(self, low: Floats, high: Floats) -> None:
+        """Let vehicles that fly begin between corners (n, 2), m, a pair for each; not over roofs.
+
+        The corners are within `places`.
+        """
+        self._starts = self._starts._replace(low=low, high=high)
+
     def seed(self, which: Ints, seeds: NDArray[np.uint64]) -> None:
         """Give environments (k,) new seeds (k,): what they draw begins anew."""
         self.episodes.seed[which] = seeds
@@ -416,8 +428,8 @@ def _starts(model: AmphibiousModel, task: Task, roofed: ObjectBoxes | None) -> S
         standing=np.array([state.x for state in standing]).reshape(-1, p.state_size),
         standing_memory=np.array([state.memory for state in standing]).reshape(-1, memory_size),
         roofs=roofs,
-        low=low,
-        high=high,
+        low=np.array([low]),
+        high=np.array([high]),
         turn_radius=max(3.0 * radius, TRACK_STEP * 2.0),
     )
 

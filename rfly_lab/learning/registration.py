@@ -1,11 +1,16 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""The environments in the registry of Gymnasium, an optional library."""
+"""The environments for Gymnasium, in its registry, and for PettingZoo: optional libraries."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from rfly_common.imports import require
+
+if TYPE_CHECKING:
+    from rfly_lab.learning.parallel_environment import LandAirParallelEnv
 
 ENV_ID = "rfly/LandAir-v0"
 """Id of the environment in Gymnasium's registry."""
@@ -25,3 +30,18 @@ def register_environments() -> None:
             entry_point=f"{module}:LandAirEnv",
             vector_entry_point=f"{module}:LandAirVectorEnv",
         )
+
+
+def parallel_env(
+    *, vehicles: int = 4, task: str = "waypoints", **options: Any
+) -> LandAirParallelEnv:
+    """Return an environment of several vehicles that share one terrain, for PettingZoo.
+
+    `options` are those of `LandAirBatch`. Raise ConfigError without PettingZoo, and for arguments
+    that can't be used.
+    """
+    for library in ("gymnasium", "pettingzoo"):
+        require(library, "an environment of several vehicles")
+    from rfly_lab.learning.parallel_environment import LandAirParallelEnv
+
+    return LandAirParallelEnv(vehicles=vehicles, task=task, **options)

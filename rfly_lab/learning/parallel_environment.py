@@ -1,0 +1,215 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Several vehicles over one ground, which see and may touch each other, as PettingZoo has them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from rfly_amphibious.vehicle.state_layout import POSITION, QUATERNION, VELOCITY
+from rfly_common.arrays import Bools, Floats
+from rfly_common.config.checks import check_choice, finite_number
+from rfly_common.errors import CommandError, ConfigError
+from rfly_common.frames import rotation_matrix
+from rfly_lab.learning.environments import Info, Numbers, box_space
+from rfly_lab.learning.episodes import LARGEST_SEEN, NEAR
+from rfly_lab.learning.land_air_batch import LandAirBatch
+from rfly_lab.learning.tasks import Ending
+
+TASKS_TOGETHER = ("hover", "waypoints")
+"""Tasks that several vehicles learn together."""
+MOST_TOGETHER = 64
+"""Most vehicles of an environment."""
+APART = 8.0
+"""Distance of neighbouring places of start, relative to the reach of a vehicle, beyond 4 NEAR."""
+JITTER = 0.25
+"""Largest distance of a start from its place along each axis, relative to that of the places."""
+_PLACE = slice(POSITION, POSITION + 3)
+"""Columns of the position in a row of the state."""
+SEEN_OF_ONE = ("x_m", "y_m", "z_m", "x_mps", "y_mps", "z_mps", "is_there")
+"""Numbers that a vehicle sees of another one."""
+
+
+class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]]):
+    """Vehicles that fly the same task beside each other.
+
+    Each has its own targets, reward and end, and sees the others: position and velocity relative to
+    its own, body axes, the nearest first. Two whose spheres of the size `reach` meet have crashed.
+    One whose episode has ended is gone. They do not feel each other's downwash. `vehicles`: their
+    number. `options` are those of `LandAirBatch`. Raise ConfigError for what can't be used.
+    """
+
+    metadata: ClassVar[Info] = {
+        "name": "rfly_land_air_v0",
+        "render_modes": [],
+        "is_parallelizable": True,
+    }
+
+    def __init__(self, *, vehicles: int = 4, task: str = "waypoints", **options: Any) -> None:
+        check_choice("task", task, TASKS_TOGETHER)
+        if isinstance(vehicles, bool) or not isinstance(vehicles, int | np.integer):
+            raise ConfigError(f"vehicles: {vehicles!r}, expected a whole number")
+        finite_number("vehicles", vehicles, at_least=2, at_most=MOST_TOGETHER)
+        self.batch = LandAirBatch(vehicles, task, **options)
+        self.render_mode = None
+        self.possible_agents = [f"vehicle_{i}" for i in range(vehicles)]
+        self.agents: list[str] = []
+
+        # places of start: a square of them fits on the map
+        self._spacing = 4.0 * NEAR + APART * self.batch.params.reach
+        self._side = math.ceil(math.sqrt(vehicles))
+        low, high = self.batch.places
+        room = np.asarray(high) - low - self._side * self._spacing
+        if (room < 0.0).any():
+            raise ConfigError(
+                f"vehicles: {vehicles} start on {self._side * self._spacing:.0f} m along each "
+                "side, expected fewer or a wider terrain"
+            )
+        self._corners = np.array((low, low + room))
+
+        self._seen = box_space(LARGEST_SEEN, len(self.observation_names))
+        self._acted = box_space(1.0, len(self.batch.action_names))
+        self._is_live: Bools = np.zeros(vehicles, np.bool_)
+        self._generator: np.random.Generator | None = None
+
+    @property
+    def observation_names(self) -> list[str]:
+        """Names of the numbers of an observation, each with its unit."""
+        others = range(1, len(self.possible_agents))
+        about = [f"other_{k}_{name}" for k in others for name in SEEN_OF_ONE]
+        return [*self.batch.observation_names, *about]
+
+    def observation_space(self, agent: str) -> Numbers:
+        """Return the space of a vehicle's observations, the same for all."""
+        return self._seen
+
+    def action_space(self, agent: str) -> Numbers:
+        """Return the space of a vehicle's actions, the same for all."""
+        return self._acted
+
+    def reset(
+        self, seed: int | None = None, options: Info | None = None
+    ) -> tuple[dict[str, NDArray[np.float32]], dict[str, Info]]:
+        """Begin an episode of all vehicles: with a seed its first one, without one the next."""
+        if seed is not None or self._generator is None:
+            self._generator = np.random.default_rng(seed)
+
+        # each at a place of its own
+        count = len(self.possible_agents)
+        cell = self._generator.permutation(self._side**2)[:count]
+        corner = self._generator.uniform(*self._corners)
+        row_column = np.column_stack([cell // self._side, cell % self._side])
+        place = corner + self._spacing * (row_column + 0.5)
+        away = JITTER * self._spacing
+        self.batch.place(place - away, place + away)
+
+        every = np.arange(count)
+        self.batch.seed(every, self._generator.integers(2**63, size=count).astype(np.uint64))
+        self.batch.begin(every)
+        self.agents = list(self.possible_agents)
+        self._is_live[:] = True
+        return self._by_name(self._observe(), every), self._infos(every)
+
+    def step(
+        self, actions: dict[str, NDArray[np.float32]]
+    ) -> tuple[
+        dict[str, NDArray[np.float32]],
+        dict[str, float],
+        dict[str, bool],
+        dict[str, bool],
+        dict[str, Info],
+    ]:
+        """Hold the action of each vehicle that is left for a period.
+
+        Raise CommandError where one of them has none, and for an action of another.
+        """
+        if not self.agents and not actions:
+            return {}, {}, {}, {}, {}
+        if set(actions) != set(self.agents):
+            names = ", ".join(self.agents) or "none before reset"
+            raise CommandError(f"actions: of {', '.join(actions) or 'none'}, expected of {names}")
+
+        batch = self.batch
+        before = batch.vehicles.x[:, _PLACE].copy()
+        rows = np.zeros((len(before), len(batch.action_names)), np.float32)
+        own = np.flatnonzero(self._is_live)
+        rows[own] = [actions[self.possible_agents[i]] for i in own]
+        batch.step(rows)
+
+        # who has touched another one
+        touched = self._is_live & (batch.endings == Ending.RUNNING)
+        touched &= self._touches(before, batch.vehicles.x[:, _PLACE])
+        batch.endings[touched] = Ending.CRASHED
+        batch.rewards[touched] -= batch.task.broken
+
+        terminated = batch.terminated
+        truncated = batch.truncated
+        self._is_live &= ~(terminated | truncated)
+        seen = self._observe()
+        self.agents = [self.possible_agents[i] for i in np.flatnonzero(self._is_live)]
+        return (
+            self._by_name(seen, own),
+            {self.possible_agents[i]: float(batch.rewards[i]) for i in own},
+            {self.possible_agents[i]: bool(terminated[i]) for i in own},
+            {self.possible_agents[i]: bool(truncated[i]) for i in own},
+            self._infos(own),
+        )
+
+    def _touches(self, before: Floats, after: Floats) -> Bools:
+        """Return which vehicles came within twice their reach of another one, (n,).
+
+        All move straight from positions (n, 3) to others, m.
+        """
+        begin = before - before[:, None]
+        way = after - after[:, None] - begin
+        square = (way * way).sum(axis=-1)
+        share = -(begin * way).sum(axis=-1) / np.where(square > 0.0, square, 1.0)
+        closest = begin + np.clip(share, 0.0, 1.0)[..., None] * way
+        near = (closest * closest).sum(axis=-1) < (2.0 * self.batch.params.reach) ** 2
+
+        near &= self._is_live & self._is_live[:, None]
+        np.fill_diagonal(near, False)
+        return np.asarray(near.any(axis=1))
+
+    def _observe(self) -> NDArray[np.float32]:
+        """Return what each vehicle sees, (n, numbers); those that are gone are not seen."""
+        x = self.batch.vehicles.x
+        count = len(x)
+        quaternion = np.roll(x[:, QUATERNION : QUATERNION + 4], -1, axis=1)
+        motion = np.stack([x[:, _PLACE], x[:, VELOCITY : VELOCITY + 3]], axis=1)
+        apart = motion - motion[:, None]
+        in_body = np.einsum("ikl,ijck->ijcl", rotation_matrix(quaternion), apart)
+
+        # the nearest first; gone ones and itself last
+        away = np.linalg.norm(apart[..., 0, :], axis=-1)
+        away[:, ~self._is_live] = np.inf
+        np.fill_diagonal(away, np.inf)
+        order = np.argsort(away, axis=1, kind="stable")[:, :-1]
+        rows = np.arange(count)[:, None]
+        is_there = np.isfinite(away[rows, order])
+        others = np.zeros((count, count - 1, len(SEEN_OF_ONE)))
+        others[is_there, :-1] = in_body.reshape(count, count, 6)[rows, order][is_there]
+        others[..., -1] = is_there
+
+        own = self.batch.observe()
+        about = np.clip(others.reshape(count, -1), -LARGEST_SEEN, LARGEST_SEEN)
+        return np.concatenate([own, about.astype(np.float32)], axis=1)
+
+    def _by_name(self, rows: NDArray[np.float32], which: Any) -> dict[str, NDArray[np.float32]]:
+        """Return the rows of some vehicles by their names."""
+        return {self.possible_agents[i]: rows[i] for i in which}
+
+    def _infos(self, which: Any) -> dict[str, Info]:
+        """Return the facts that go with the observations of some vehicles."""
+        endings = self.batch.endings
+        distance = self.batch.episodes.distance
+        return {
+            self.possible_agents[i]: {"ending": int(endings[i]), "distance": float(distance[i])}
+            for i in which
+        }
