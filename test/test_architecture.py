@@ -331,7 +331,7 @@ for name in {names!r}:
     except ModuleNotFoundError as error:  # of an extra that is not installed
         extras = {{
             "rfly_viewer.": ("viser", "trimesh", "msgspec", "websockets"),
-            "rfly_lab.learning.": ("gymnasium", "pettingzoo"),
+            "rfly_lab.learning.": ("gymnasium", "pettingzoo", "stable_baselines3"),
         }}
         if not any(name.startswith(room) and error.name in extras[room] for room in extras):
             raise
