@@ -18,7 +18,7 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_common.config.checks import finite_number
+from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
@@ -242,8 +242,14 @@ class LandAirBatch:
     def place(self, low: Floats, high: Floats) -> None:
         """Let vehicles that fly begin between corners (n, 2), m, a pair for each; not over roofs.
 
-        The corners are within `places`.
+        Raise ConfigError for corners that are not within `places`, or in the wrong order.
         """
+        shape = (len(self.rewards), 2)
+        low = finite_array("low", low, shape)
+        high = finite_array("high", high, shape)
+        first, last = self.places
+        if not (first <= low).all() or not (low <= high).all() or not (high <= last).all():
+            raise ConfigError(f"low, high: expected corners in order between {first} and {last} m")
         self._starts = self._starts._replace(low=low, high=high)
 
     def seed(self, which: Ints, seeds: NDArray[np.uint64]) -> None:

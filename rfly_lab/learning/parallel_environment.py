@@ -14,7 +14,7 @@ from pettingzoo import ParallelEnv
 
 from rfly_amphibious.vehicle.state_layout import POSITION, QUATERNION, VELOCITY
 from rfly_common.arrays import Bools, Floats
-from rfly_common.config.checks import check_choice, finite_number
+from rfly_common.config.checks import check_choice, finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.environments import Info, Numbers, box_space
@@ -97,6 +97,10 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
         self, seed: int | None = None, options: Info | None = None
     ) -> tuple[dict[str, NDArray[np.float32]], dict[str, Info]]:
         """Begin an episode of all vehicles: with a seed its first one, without one the next."""
+        if seed is not None:
+            is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+            if not is_whole or seed < 0:
+                raise ConfigError(f"seed: {seed!r}, expected a whole number of 0 or more")
         if seed is not None or self._generator is None:
             self._generator = np.random.default_rng(seed)
 
@@ -127,7 +131,8 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
     ]:
         """Hold the action of each vehicle that is left for a period.
 
-        Raise CommandError where one of them has none, and for an action of another.
+        Raise CommandError where one of them has none, for an action of another, and for one that is
+        no row of finite numbers.
         """
         if not self.agents and not actions:
             return {}, {}, {}, {}, {}
@@ -139,7 +144,10 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
         before = batch.vehicles.x[:, _PLACE].copy()
         rows = np.zeros((len(before), len(batch.action_names)), np.float32)
         own = np.flatnonzero(self._is_live)
-        rows[own] = [actions[self.possible_agents[i]] for i in own]
+        for name, i in zip(self.agents, own.tolist(), strict=True):
+            rows[i] = finite_array(
+                f"action of {name}", actions[name], rows[i].shape, error=CommandError
+            )
         batch.step(rows)
 
         # who has touched another one

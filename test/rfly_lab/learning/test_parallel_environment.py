@@ -199,6 +199,32 @@ def test_arguments_that_cannot_be_used() -> None:
             parallel_env(**options)
 
 
+def test_what_vehicles_cannot_do_is_said() -> None:
+    env = parallel_env(vehicles=2)
+    for seed in (-1, 2.5, True, "one"):
+        with pytest.raises(ConfigError, match=f"seed: {seed!r}, expected a whole number"):
+            env.reset(seed=seed)
+    env.reset(seed=np.int64(3))
+    for action, text in (
+        (np.zeros(3), "action of vehicle_1: 3 numbers, expected 4"),
+        (np.zeros((4, 1)), r"action of vehicle_1: shape \(4, 1\), expected \(4,\)"),
+        (np.array((0.0, np.nan, 0.0, 0.0)), r"action of vehicle_1\[1\]: nan"),
+    ):
+        with pytest.raises(CommandError, match=text):
+            env.step({"vehicle_0": HOVER, "vehicle_1": action})
+    assert env.batch.episodes.steps.tolist() == [0, 0]
+
+    # places of start
+    low, high = np.array(env.batch.places)
+    inside = np.tile(low, (2, 1)), np.tile(high, (2, 1))
+    env.batch.place(*inside)
+    for wrong in (inside[::-1], (inside[0] - 1.0, inside[1]), (inside[0], inside[1] + 1.0)):
+        with pytest.raises(ConfigError, match="low, high: expected corners in order between"):
+            env.batch.place(*wrong)
+    with pytest.raises(ConfigError, match=r"low: shape \(1, 2\), expected \(2, 2\)"):
+        env.batch.place(inside[0][:1], inside[1])
+
+
 def test_without_pettingzoo_an_error_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
