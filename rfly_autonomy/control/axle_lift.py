@@ -22,7 +22,7 @@ from rfly_common.arrays import Floats
 FRONT_UP_PITCH = math.radians(14.0)
 """Pitch with the front axle lifted, rad, positive nose up."""
 
-REAR_UP_PITCH = math.radians(-8.0)
+REAR_UP_PITCH = math.radians(-6.0)
 """Pitch with the rear axle lifted, rad."""
 
 PITCH_FOR_SPEED = 0.2
@@ -34,7 +34,7 @@ It keeps the rotors off the foot of a ramp.
 FRONT_UP_THRUST = 0.5
 """Thrust with the front axle lifted, as a share of the weight."""
 
-REAR_UP_THRUST = 0.8
+REAR_UP_THRUST = 0.84
 """Thrust with the rear axle lifted, as a share of the weight."""
 
 THRUST_RATE = 0.8

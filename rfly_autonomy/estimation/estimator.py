@@ -71,6 +71,8 @@ DOUBT_TIME = 2.0
 """Time for which the IMU is in doubt after the motion was estimated anew, s."""
 MOST_MISFITS = 0.8
 """Share of readings that do not fit well above which a sensor is at fault."""
+LONGEST_SLIP = 10.0
+"""Time after which wheels that seem to slip have encoders at fault, s."""
 FEW_MISFITS = 0.3
 """The same below which it is sound again."""
 XYZW = np.array((1, 2, 3, 0))
@@ -187,6 +189,9 @@ class StateEstimator:
         self._loads = LoadWatch(self.vehicle)
         self._flight_loads = FlightLoads(self.vehicle)
         self._turns = TurnWatch()
+        self._rolled_at = -math.inf
+        """Time at which the rates of the wheels fitted the motion, s."""
+
         self._rotors = RotorModel(self.vehicle)
         self._force = 0.0
         """Newest specific force along the body's z axis, m/s²."""
@@ -348,11 +353,22 @@ class StateEstimator:
         age = self._current("time") - self._current("last_measured")
         for part, sensor in _OUTVOTED_BY.items():
             least = FEW_MISFITS if part in self._outvoted else MOST_MISFITS
-            if age[sensor] < DOUBT_TIME and misfits[sensor] > least:
+            unfit = age[sensor] < DOUBT_TIME and misfits[sensor] > least
+            if part == "encoders":
+                slips = self._wheels_slip(misfits[sensor] > MOST_MISFITS)
+                unfit = unfit and not slips
+            if unfit:
                 self._outvoted.add(part)
             else:
                 self._outvoted.discard(part)
         return self._outvoted
+
+    def _wheels_slip(self, unfit: bool) -> bool:
+        """Return whether wheels whose rates do not fit the motion slip: they turn as they say."""
+        now = float(self._current("time"))
+        if not unfit:
+            self._rolled_at = now
+        return self._turns.turn and now - self._rolled_at < LONGEST_SLIP
 
     @property
     def gyro_bias(self) -> Floats:

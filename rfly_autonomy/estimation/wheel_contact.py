@@ -25,8 +25,11 @@ CHANGED_SHARE = 0.2
 TURNING = 0.5
 """Rate above which a wheel or rotor turns, rad/s."""
 
-CARRIED_SHARE = 0.5
-"""Thrust as a share of the weight above which a vehicle may fly."""
+RATE_AGREES = 1.0
+"""Largest difference of a wheel's rate and that of its angle, rad/s."""
+
+CARRIED_SHARE = 0.9
+"""Thrust as a share of the weight above which a vehicle may fly; with one axle lifted it is less."""
 
 AGREES = 0.15
 """Largest difference of measured force and thrust of a vehicle that flies, weights."""
@@ -144,23 +147,52 @@ class LoadWatch:
 
 
 class TurnWatch:
-    """Watch over encoders whose angles rest, bit by bit, while their rates say that they turn."""
+    """Watch over encoders whose angles and rates say different things.
+
+    Angles that rest, bit by bit, while the rates say that the wheels turn, are stuck. While both go
+    together, a wheel turns as it says, whether it rolls or spins.
+    """
 
     def __init__(self) -> None:
         self._angles: list[float] = []
+        self._rates: list[float] = []
+        self._time = -math.inf
         self.since = math.inf
         """Time since when the rates contradict the angles, s."""
 
         self.stuck = False
         """True while they do for long enough."""
 
+        self._apart: list[float] = []
+        """Rates less those of the angles, averaged, rad/s."""
+
+    @property
+    def turn(self) -> bool:
+        """True while the wheels turn as their rates say."""
+        return all(abs(apart) < RATE_AGREES for apart in self._apart)
+
     def update(self, time: float, angles: list[float], rates: list[float]) -> bool:
         """Take in angles, rad, and rates, rad/s; return whether they are stuck."""
         rests = angles == self._angles and any(abs(rate) > TURNING for rate in rates)
+        self._compare(time, angles, rates)
         self._angles = angles
+        self._rates = rates
+        self._time = time
         self.since = min(self.since, time) if rests else math.inf
         self.stuck = rests and time - self.since >= STUCK_TIME - 1e-9
         return self.stuck
+
+    def _compare(self, time: float, angles: list[float], rates: list[float]) -> None:
+        """Average how far the rates are from those of the angles."""
+        gap = time - self._time
+        if not 0.0 < gap < STUCK_TIME or len(self._apart) != len(rates):
+            self._apart = [0.0] * len(rates)
+            return
+        share = -math.expm1(-gap / STUCK_TIME)
+        for wheel, apart in enumerate(self._apart):
+            turned = math.remainder(angles[wheel] - self._angles[wheel], 2.0 * math.pi)
+            rate = 0.5 * (rates[wheel] + self._rates[wheel])
+            self._apart[wheel] = apart + share * (rate - turned / gap - apart)
 
 
 class FlightLoads:

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.guidance.route import Route
-from rfly_autonomy.guidance.thrust_assist import ThrustAssist
+from rfly_autonomy.guidance.thrust_assist import AssistStep, ThrustAssist
 from rfly_missions.mission.legs import Leg
 
 
@@ -27,15 +26,15 @@ class AssistGuide:
         """Forget the state of a leg that has ended."""
         self._gaits = None
 
-    def step(self, now: Estimate, speed: float, dt: float) -> tuple[float, Assist | None]:
-        """Return the speed to drive, m/s, and what the rotors do, dt seconds after the last time.
+    def step(self, now: Estimate, speed: float, dt: float) -> AssistStep:
+        """Return what to do, dt seconds after the last time.
 
         `speed`: the wanted one, m/s.
         """
         if self._gaits is None:
             self._gaits = ThrustAssist(self._route.params)
         gait = self._gaits.gait
-        speed, assist = self._gaits.update(now, speed, dt)
+        step = self._gaits.update(now, speed, dt)
         if self._gaits.gait is not gait:
             self._route.note(now.time, f"thrust assist: {self._gaits.gait.value}")
-        return speed, assist
+        return step

@@ -294,8 +294,9 @@ class MissionGuide:
 
         assist = None
         if leg.thrust_assist and not self.no_takeoff:
-            speed, assist = self._assist.step(now, speed, dt)
-            if assist is not None:
+            speed, assist, aligned = self._assist.step(now, speed, dt)
+            steering = steering if aligned is None else aligned
+            if assist is not None or speed < 0.0:
                 self._detour.wait()
 
         if self._rolling.takes_off and self._drive_path.on_last_segment and assist is None:

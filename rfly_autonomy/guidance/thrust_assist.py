@@ -7,7 +7,12 @@ Theory of operation. `ThrustAssist` holds one `Gait`. A vehicle that rolls and g
 the front axle, or the rear one if its nose is up already: before a step, on it, and on a ramp that
 is too slippery. Nose down, the thrust also pulls it forward. It lowers the axle once it has moved
 on, and rolls again. It only gives orders: the flight controller's `AxleLift` carries them out, and
-the body's rest shows here that the axle is down. docs/model, section 10.8.
+the body's rest shows here that the axle is down. docs/model, section 10.9.
+
+On a slope it drives straight up, whatever its path: askew, the thrust would push it to the side.
+The attitude shows the direction of ascent while all wheels stand. A vehicle that stalls askew rolls
+back and turns before it lifts an axle. Way and height are sums of the velocity, because a position
+jumps with each correction.
 """
 
 from __future__ import annotations
@@ -27,7 +32,9 @@ from rfly_autonomy.control.axle_lift import (
     Assist,
     pitch_of,
 )
+from rfly_autonomy.control.speed_controller import max_virtual_steering
 from rfly_autonomy.estimation.estimate import Estimate
+from rfly_common.arrays import Floats
 from rfly_common.frames import rotation_matrix
 
 STALL_TIME = 1.5
@@ -63,6 +70,33 @@ RESTS_BELOW = 0.2 * PITCH_RATE
 REST_TIME = LOWERED / PITCH_RATE
 """Time for which it has to rest, s: until the flight controller's pitch is LOWERED beyond."""
 
+SLOPED = math.radians(5.0)
+"""Slope from which a vehicle drives straight up, rad."""
+
+LEVEL_WAY = 0.5
+"""Level way after which it follows its path again, in wheelbases."""
+
+ALIGN_GAIN = 1.5
+"""Steering for each rad between its heading and the ascent."""
+
+ASKEW = math.radians(10.0)
+"""Angle to the ascent from which it turns before it lifts an axle, rad."""
+
+ALIGNED = math.radians(4.0)
+"""The same at which it has turned, rad."""
+
+UPWARD = math.radians(80.0)
+"""Largest angle to the ascent of a vehicle that drives up, rad."""
+
+BACK_SPEED = 0.3
+"""Speed backwards while it turns, m/s."""
+
+BACK_WAY = 2.5
+"""Longest way back, in wheelbases."""
+
+LONGEST_TURN = 8.0
+"""Time within which it has to turn, s."""
+
 MOST_LIFTS = 4
 """Number of lifts within a wheelbase of way after which it does not lift any more."""
 
@@ -74,10 +108,68 @@ class Gait(enum.Enum):
     FRONT_UP = "front axle lifted"
     REAR_UP = "rear axle lifted"
     LOWER = "axle lowered"
+    TURN = "back, to turn straight up"
 
 
 _LIFTS = {Gait.FRONT_UP: Assist.LIFT_FRONT, Gait.REAR_UP: Assist.LIFT_REAR}
 """Order of a gait."""
+
+
+class AssistStep(NamedTuple):
+    """Answer of thrust assistance to an estimate."""
+
+    speed: float
+    """Speed to drive, m/s."""
+
+    assist: Assist | None
+    """What the rotors do; None: they stand."""
+
+    steering: float | None
+    """Steering in place of that along the path, rad; None: follow the path."""
+
+
+class Ascent:
+    """Direction straight up the slope that a vehicle stands on, by its attitude."""
+
+    def __init__(self, length: float) -> None:
+        """`length`: wheelbase, m."""
+        self._length = length
+        self._heading: float | None = None
+        """Heading of the ascent, rad; None: level ground, or another way than up."""
+
+        self._slope = 0.0
+        """Sine of the slope at which it was found."""
+
+        self._level_way = 0.0
+        """Way since the last slope, m."""
+
+    def update(self, rotation: Floats, stands: bool, way: float) -> None:
+        """Take in an attitude, (3, 3), body -> world, `way` metres after the last one.
+
+        `stands`: whether all wheels stand on the ground.
+        """
+        if not stands:
+            return
+        slope = math.hypot(rotation[2, 0], rotation[2, 1])
+        if slope < math.sin(SLOPED):
+            self._level_way += abs(way)
+            if self._level_way > LEVEL_WAY * self._length:
+                self._heading = None
+                self._slope = 0.0
+            return
+        self._level_way = 0.0
+
+        # wheels that are not all on the slope yet show less of it
+        askew = math.atan2(rotation[2, 1], rotation[2, 0])
+        if abs(askew) < UPWARD and slope > 0.9 * self._slope:
+            self._heading = math.atan2(rotation[1, 0], rotation[0, 0]) + askew
+            self._slope = max(self._slope, slope)
+
+    def askew(self, heading: float) -> float | None:
+        """Return the angle from a heading, rad, to the ascent; None if there is none."""
+        if self._heading is None:
+            return None
+        return math.remainder(self._heading - heading, 2.0 * math.pi)
 
 
 class _Track(NamedTuple):
@@ -101,7 +193,14 @@ class ThrustAssist:
         self._track: deque[_Track] = deque()
         """Way of the present gait, as far as it matters."""
 
-        self._last: tuple[float, float] | None = None
+        self._most_steering = max_virtual_steering(params)
+        self._ascent = Ascent(params.wheelbase)
+        self._height = 0.0
+        """Height since the beginning, m."""
+
+        self._speed = 0.0
+        """Speed forward, m/s."""
+
         self._way = 0.0
         """Way forward since the beginning, m."""
 
@@ -134,20 +233,30 @@ class ThrustAssist:
             self._assist.lowered if gait is Gait.LOWER else _LIFTS.get(gait, self._assist)
         )
 
-    def update(self, now: Estimate, speed: float, dt: float) -> tuple[float, Assist | None]:
-        """Return the speed to drive, m/s, and what the rotors do, dt seconds after the last time.
+    def update(self, now: Estimate, speed: float, dt: float) -> AssistStep:
+        """Return what to do, dt seconds after the last time.
 
         `speed`: the wanted one, m/s; 0 to stop.
         """
         rotation = rotation_matrix(now.orientation)
         pitch = pitch_of(rotation)
-        self._move(now, math.atan2(rotation[1, 0], rotation[0, 0]))
+        heading = math.atan2(rotation[1, 0], rotation[0, 0])
+        self._move(now, heading, dt)
+        stands = self.gait in (Gait.ROLL, Gait.TURN)
+        self._ascent.update(rotation, stands, self._speed * dt)
+        askew = self._ascent.askew(heading) if speed > 0.0 else None
+        steering = None if askew is None else self._steering(askew)
 
         if self.gait is Gait.ROLL:
             wanted = min(speed, ASSISTED_SPEED)
             if self._stalls(wanted):
-                self._lift(now.time, pitch)
-            return wanted, None
+                if askew is not None and abs(askew) > ASKEW:
+                    self._begin(Gait.TURN, now.time)
+                else:
+                    self._lift(now.time, pitch)
+            return AssistStep(wanted, None, steering)
+        if self.gait is Gait.TURN:
+            return self._turn(now.time, speed, askew)
 
         assist = self._assist
         most = min(speed, assist.max_speed)
@@ -156,8 +265,8 @@ class ThrustAssist:
             self._rests_for = self._rests_for + dt if rests else 0.0
             if self._rests_for >= REST_TIME or now.time - self._since >= LONGEST_LOWERING:
                 self._begin(Gait.ROLL, now.time)
-                return most, None
-            return most, assist
+                return AssistStep(most, None, steering)
+            return AssistStep(most, assist, steering)
 
         # an axle is lifted
         moved = self._way - self._from
@@ -167,18 +276,30 @@ class ThrustAssist:
         if speed == 0.0 or late or self._is_over(moved):
             self._begin(Gait.LOWER, now.time)
         ready = not assist.is_front or abs(pitch - FRONT_UP_PITCH) < READY
-        return most if ready else 0.0, assist
+        return AssistStep(most if ready else 0.0, assist, steering)
 
-    def _move(self, now: Estimate, heading: float) -> None:
-        """Add the way since the last estimate."""
-        x, y, z = now.position.tolist()
-        if self._last is not None:
-            ahead = (x - self._last[0]) * math.cos(heading) + (y - self._last[1]) * math.sin(
-                heading
-            )
-            self._way += ahead
-        self._last = (x, y)
-        self._track.append(_Track(now.time, self._way, z))
+    def _turn(self, time: float, speed: float, askew: float | None) -> AssistStep:
+        """Return the next step of a vehicle that rolls back to turn straight up."""
+        is_done = askew is None or abs(askew) < ALIGNED or speed <= 0.0
+        is_long = self._from - self._way > BACK_WAY * self._length
+        if is_done or is_long or time - self._since > LONGEST_TURN:
+            self._begin(Gait.ROLL, time)
+        if askew is None:
+            return AssistStep(0.0, None, None)
+        return AssistStep(-BACK_SPEED, None, -self._steering(askew))
+
+    def _steering(self, askew: float) -> float:
+        """Return the steering that turns a vehicle which moves forward by an angle, rad."""
+        most = self._most_steering
+        return min(max(ALIGN_GAIN * askew, -most), most)
+
+    def _move(self, now: Estimate, heading: float, dt: float) -> None:
+        """Add the way of the last dt seconds."""
+        x, y, z = now.velocity.tolist()
+        self._speed = x * math.cos(heading) + y * math.sin(heading)
+        self._way += self._speed * dt
+        self._height += z * dt
+        self._track.append(_Track(now.time, self._way, self._height))
 
     def _stalls(self, speed: float) -> bool:
         """Return whether a vehicle that is to roll at a speed, m/s, gets no further."""
