@@ -29,7 +29,7 @@ RATE_AGREES = 1.0
 """Largest difference of a wheel's rate and that of its angle, rad/s."""
 
 CARRIED_SHARE = 0.9
-"""Thrust as a share of the weight above which a vehicle may fly; with one axle lifted it is less."""
+"""Thrust as a share of the weight above which a vehicle may fly: more than lifts an axle."""
 
 AGREES = 0.15
 """Largest difference of measured force and thrust of a vehicle that flies, weights."""

@@ -36,9 +36,9 @@ def motion(pitch_deg=0.0, speed=0.0):
     [
         # 0.8 weights/s and 15 deg/s for 2 s, at most 0.5 weights and 14 deg
         (Assist.LIFT_FRONT, 0.0, 14.0, 0.5),
-        (Assist.LIFT_REAR, 0.0, -8.0, 0.8),
+        (Assist.LIFT_REAR, 0.0, -6.0, 0.84),
         # 0.2 rad for each m/s above 0.6: 4.58 deg at 1.0 m/s
-        (Assist.LIFT_REAR, 1.0, -8.0 + 4.584, 0.8),
+        (Assist.LIFT_REAR, 1.0, -6.0 + 4.584, 0.84),
     ],
 )
 def test_an_axle_that_is_lifted(order, speed, pitch, thrust):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,26 @@ def test_angles_that_rest_while_their_rates_turn_are_stuck_after_0_3_s(rate, mov
         if watch.update(0.01 * k, [angle] * 4, [rate] * 4):
             stuck.append(0.01 * k)
     assert (stuck[0] if stuck else None) == (found and pytest.approx(found, abs=0.011))
+
+
+@pytest.mark.parametrize(
+    ("bias", "factor", "turn"),
+    [(0.0, 1.0, True), (5.0, 1.0, False), (0.0, 1.2, False), (-1.5, 1.0, False)],
+    ids=["spins", "biased", "scaled", "slow"],
+)
+def test_wheels_that_spin_turn_as_their_rates_say_and_biased_rates_do_not(bias, factor, turn):
+    """A wheel that spins up to 60 rad/s and back, twice a second; angles have 2048 counts."""
+    watch = TurnWatch()
+    count = 2.0 * math.pi / 2048.0
+    seen = []
+    for k in range(200):
+        time = 0.01 * k
+        rate = 30.0 - 30.0 * math.cos(4.0 * math.pi * time)
+        angle = 30.0 * time - 30.0 * math.sin(4.0 * math.pi * time) / (4.0 * math.pi)
+        angle = math.remainder(count * round(angle / count), 2.0 * math.pi)
+        watch.update(time, [angle, 0.0], [factor * rate + bias, 0.0])
+        seen.append(watch.turn)
+    assert all(seen) if turn else not any(seen[100:])
 
 
 LIFT = GRAVITY

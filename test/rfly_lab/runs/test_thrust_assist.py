@@ -24,12 +24,12 @@ STEP = f"{{box: [12, 12, {1.2 * RADIUS:g}], x: 8, y: 0}}"
 """A step of 1.2 wheel radii, 2 m ahead."""
 
 RAMP = (
-    "{hull: [[0, -6, 0], [0, 6, 0], [3, -6, 1.4], [3, 6, 1.4], [9, -6, 1.4], [9, 6, 1.4]], "
+    "{hull: [[0, -6, 0], [0, 6, 0], [3, -6, 1.4], [3, 6, 1.4], [14, -6, 1.4], [14, 6, 1.4]], "
     "x: 2, y: 0}"
 )
 """A ramp of 25° and 3 m, 2 m ahead, and level ground behind it."""
 
-ICE = "ground: {areas: [{friction: 0.3, corners: [[1.5, -9], [12, -9], [12, 9], [1.5, 9]]}]}\n"
+ICE = "ground: {areas: [{friction: 0.3, corners: [[1.5, -9], [17, -9], [17, 9], [1.5, 9]]}]}\n"
 
 
 def scenario(tmp_path, what, assisted, x=6.0, more="", mission=""):
@@ -69,6 +69,20 @@ def test_it_gets_up_where_wheels_alone_do_not(tmp_path, case, estimated):
     assert np.mean(run.outputs.wheel_load.sum(axis=1) > 5.0) > 0.9
     assert run.outputs.clearance.max() < 0.6
     assert not any("stuck" in text for _, text in run.log)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(10))
+def test_it_gets_up_the_ramp_by_estimates_whose_position_is_metres_off(tmp_path, seed):
+    """Its path meets the ramp at up to 20°, and wheels that spin are no encoders that lie."""
+    closed = run_closed_loop(scenario(tmp_path, RAMP, True, 9.0, ICE).with_seed(seed))
+    run = closed.run
+    assert run.reached, run.ending
+    assert run.final.position[2] == pytest.approx(1.4 + 0.22, abs=0.05)
+    assert np.mean(run.outputs.wheel_load.sum(axis=1) > 5.0) > 0.9
+    assert run.outputs.clearance.max() < 0.6
+    assert not any("stuck" in text for _, text in run.log)
+    assert not {finding.part for finding in closed.findings} & {"encoders", "wheel_loads"}
 
 
 @pytest.mark.exhaustive
