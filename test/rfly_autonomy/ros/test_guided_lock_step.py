@@ -176,3 +176,36 @@ def test_rotors_help_it_up_a_step(domain_id, tmp_path):
     way = np.array([poses[stamp] for stamp in sorted(poses)])
     assert way[-1, 0] == pytest.approx(5.0, abs=0.5)
     assert way[-1, 2] == pytest.approx(STEP_HEIGHT + 0.22, abs=0.03)
+
+
+ROUND = """version: 1
+vehicle: scale
+world: world.yaml
+mission: {items: [{mode: waypoint, position_m: [11, 0], speed_mps: 1}]}
+end: {time_s: 90}
+"""
+WALL = """version: 1
+objects: [{box: [0.5, 1.5, 4], x: 5, y: 0}]
+"""
+
+
+@pytest.mark.exhaustive
+def test_it_gets_round_a_wall_that_the_map_does_not_show(domain_id, tmp_path):
+    """It is stuck before the wall, whose face is at x = 4.75 m, backs off and goes round it."""
+    file = tmp_path / "round.yaml"
+    file.write_text(ROUND, encoding="utf-8")
+    (tmp_path / "world.yaml").write_text(WALL, encoding="utf-8")
+    sensors = slower_imu(tmp_path)
+    poses, modes = run_mission(domain_id, "round", str(file), sensors, [MOTION_CONTROLLER], False)
+    assert modes[-1] == "DRIVE"
+    assert "TAKEOFF" not in modes
+
+    way = np.array([poses[stamp] for stamp in sorted(poses)])
+    stuck = np.argmax(way[:, 0] > 4.0)
+    x, y = way[stuck:, :2].T
+    assert way[:stuck, 3].max() > 0.8
+    assert x[: np.argmax(x > 5.5)].min() < 3.5, "it backs off"
+    assert np.abs(y[(x > 4.75) & (x < 5.25)]).min() > 0.75, "it passes beside the wall"
+
+    # the last poses may still be on their way
+    assert way[-1, :2] == pytest.approx((11.0, 0.0), abs=1.5)
