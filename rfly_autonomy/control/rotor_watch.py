@@ -8,13 +8,14 @@ and the speed expected by that lag. A rotor
 
 - stands, if it should turn and hardly does;
 - is stuck, if it does not move at all for a moment while its command does;
+- runs away in the air, if it turns much faster than commanded;
 - is off, if it turns, and moves, but at another speed than expected: the flight law makes up for
   it.
 
-Rotors that stand or are stuck have failed. Encoders that repeat all their readings, by which most
-rotors jump from reading to reading, or by which most of them fail at once, show nothing of the
-rotors: they have failed themselves. But if the accelerometer measures the little thrust that they
-show, most rotors do fail at once: the battery gives them no power.
+Rotors that stand, are stuck or run away have failed. Encoders that repeat all their readings, by
+which most rotors jump from reading to reading, or by which most of them fail at once, show nothing
+of the rotors: they have failed themselves. But if the accelerometer measures the little thrust that
+they show, most rotors do fail at once: the battery gives them no power.
 
 A single rotor that seems to fail may have an encoder that lies. The body tells: a rotor that is
 slower or faster than expected adds a moment that the flight law's observer finds. If this moment
@@ -44,6 +45,9 @@ STANDS_SHARE = 0.3
 
 STANDS_TIME = 0.1
 """Time below that share after which a rotor has failed, s."""
+
+FAST_SHARE = 0.2
+"""Excess of a rotor that runs away over command and expected speed, as a share of that in hover."""
 
 OFF_SHARE = 0.08
 """Deviation from the expected speed, as a share of that in hover, of a rotor that is off."""
@@ -143,6 +147,7 @@ class RotorWatch:
         """Speeds expected when they began to be the same, (rotors,), rad/s."""
 
         self._stands_for = np.zeros(rotors)
+        self._fast_for = np.zeros(rotors)
         self._off_for = np.zeros(rotors)
         self._place = np.full(rotors, math.inf)
         """Speeds at which the rotors began not to move, (rotors,), rad/s."""
@@ -223,7 +228,10 @@ class RotorWatch:
         stands = (low > WATCHED_SHARE * hover) & (speeds < STANDS_SHARE * low)
         sagged = np.minimum(low, SAG_SHARE * self._params.max_rotor_speed)
         is_off = (speeds < sagged - OFF_SHARE * hover) | (speeds > high + OFF_SHARE * hover)
+        fast = (low > WATCHED_SHARE * hover) & (speeds > high + FAST_SHARE * hover)
+        fast &= observer is not None
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
+        self._fast_for = np.where(fast, self._fast_for + period, 0.0)
         self._off_for = np.where(is_off, self._off_for + period, 0.0)
         self._watch_jumps(speeds - expected, period)
         if observer is None:
@@ -284,6 +292,7 @@ class RotorWatch:
     ) -> None:
         """Find what has failed, `period` seconds after the last time."""
         stands = self._stands_for >= STANDS_TIME - 1e-9
+        fast = self._fast_for >= STANDS_TIME - 1e-9
         off = self._off_for >= OFF_TIME - 1e-9
         before = self.warnings
         self.warnings = {}
@@ -291,7 +300,7 @@ class RotorWatch:
             self.warnings["encoders"] = "the encoders are far noisier than they should be"
             self._all_lie = True
             return
-        wrong = stands | stuck | off
+        wrong = stands | stuck | fast | off
         if 2 * int(wrong.sum()) > len(expected):
             if self._has_lost_thrust(expected, force):
                 self.warnings["battery"] = "the battery gives most rotors too little power"
@@ -324,6 +333,8 @@ class RotorWatch:
                 self.failed[rotor] = f"{name} failed"
             elif stuck[rotor]:
                 self.failed[rotor] = f"{name} is stuck at {speed:.0f} rad/s"
+            elif fast[rotor]:
+                self.failed[rotor] = f"{name} runs away at {speed:.0f} rad/s"
             else:
                 # a warning keeps its first numbers
                 due = expected[rotor]
