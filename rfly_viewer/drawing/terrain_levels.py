@@ -372,6 +372,8 @@ class TerrainLevels:
         changes = 0
         for number in set(self._browsers) - set(clients):
             del self._browsers[number]
+        if not clients:  # what the first one needs is made meanwhile
+            self._needed = [patch for patch in (BELOW, ROOT) if self.maker.file(patch) is None]
         for number, client in clients.items():
             patches = self._browsers.setdefault(number, _Patches())
             if not patches.shown:

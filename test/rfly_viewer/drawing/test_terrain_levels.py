@@ -162,6 +162,15 @@ def test_near_ground_is_as_fine_as_the_picture_and_far_ground_is_not(levels):
     assert max(place for place in level if level[place] < 3) > (0.4, 0.4)
 
 
+def test_the_first_picture_is_made_before_a_browser_comes(levels):
+    """It is sent at once, with the ground below it."""
+    levels.update({}, 0.0, flat_ground())
+    browser = Browser((0.0, 0.0, 20_000.0))
+    levels.update({1: browser}, 0.0, flat_ground())
+    assert browser.shown() == [ROOT]
+    assert len(browser.scene.nodes) == 2
+
+
 def test_patches_behind_the_camera_stay_coarse(levels):
     """A camera that looks east from the middle, at the height of a tree."""
     browser = Browser((200.0, 0.0, 10.0))
