@@ -11,9 +11,9 @@ projection about its origin, on WGS 84.
 from __future__ import annotations
 
 import csv
+import functools
 import math
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +101,7 @@ class Imagery:
         self._failed: dict[tuple[int, int, int], str] = {}
         """Reasons why tiles of colours could not be read, until they can."""
         self._lock = threading.Lock()
-        self._tiles: OrderedDict[tuple[int, int, int], NDArray[np.uint8]] = OrderedDict()
+        self._tile = functools.lru_cache(_TILES_KEPT)(self._read_tile)
 
     @classmethod
     def open(cls, path: StrPath, terrain: Terrain, origin: GeoPoint | None = None) -> Imagery:
@@ -213,13 +213,9 @@ class Imagery:
             result[points] = _sampled(tile, column, row).reshape(-1, 4)[: len(points)]
         return result.reshape(*shape, 4)
 
-    def _tile(self, level: int, i: int, j: int) -> NDArray[np.uint8]:
+    def _read_tile(self, level: int, i: int, j: int) -> NDArray[np.uint8]:
         """Return a tile, the i-th to the east and the j-th to the south of the origin."""
         key = (level, i, j)
-        with self._lock:
-            if key in self._tiles:
-                self._tiles.move_to_end(key)
-                return self._tiles[key]
         pixel = self.pixel * 2.0**level
         x = np.array([i * _TILE - 1, (i + 1) * _TILE + 1]) * pixel
         y = np.array([-(j + 1) * _TILE - 1, -j * _TILE + 1]) * pixel
@@ -233,9 +229,6 @@ class Imagery:
             raise
         with self._lock:
             self._failed.pop(key, None)
-            self._tiles[key] = tile
-            while len(self._tiles) > _TILES_KEPT:
-                self._tiles.popitem(last=False)
         return tile
 
 
