@@ -51,6 +51,8 @@ _NEAR_SHARE = 0.02
 Depths have 24 bits on many graphics cards. With 0.1 m, things at 10 km would have to be 60 m apart
 for the nearer one to hide the other.
 """
+_MOST_DOUBLED = 3
+"""Times that it is doubled, at most: to 0.8 m, because viser's page draws the sky 1 m ahead."""
 _FAR_M = 200_000.0
 
 
@@ -207,8 +209,8 @@ class Cameras:
                 least = min(least, float(np.linalg.norm(vehicles - place, axis=1).min()))
 
             # few steps, because each change is sent
-            step = math.floor(math.log2(max(1.0, _NEAR_SHARE * least / _NEAR_M)))
-            client.camera.near = _NEAR_M * 2.0**step
+            doubled = math.floor(math.log2(max(1.0, _NEAR_SHARE * least / _NEAR_M)))
+            client.camera.near = _NEAR_M * 2.0 ** min(doubled, _MOST_DOUBLED)
 
     def _follow(
         self,
