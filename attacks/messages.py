@@ -24,7 +24,7 @@ from claims import domain as domain_of_its_own
 
 from attacks.odd_messages import OddMessages
 from attacks.table import Result, largest
-from rfly_lab.learning.policy import shipped_policy
+from rfly_lab import shipped_policy
 
 TRIES = 10_000
 SHORT_TRIES = 150

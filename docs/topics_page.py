@@ -25,7 +25,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 
 from rfly_bringup.nodes.entry_points import MODULES
 from rfly_bringup.ros.single_process import node_maker
-from rfly_lab.learning.policy import shipped_policy
+from rfly_lab import shipped_policy
 
 NAMESPACE = "ns"
 VEHICLE = "NAME"

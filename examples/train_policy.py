@@ -23,8 +23,15 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
 
-from rfly_lab import Ending, Policy, PolicyFacts, register_environments, try_policy, write_policy
-from rfly_lab.learning.stable_baselines import StableBaselinesEnv
+from rfly_lab import (
+    Ending,
+    Policy,
+    PolicyFacts,
+    as_stable_baselines,
+    register_environments,
+    try_policy,
+    write_policy,
+)
 
 ENVIRONMENTS = 256
 STEPS = 64
@@ -79,7 +86,7 @@ def train(task: str, steps: int, seed: int) -> tuple[Any, PolicyFacts, Curve]:
         autoreset_mode="SameStep",
         **DISTURBANCES,
     )
-    envs = VecNormalize(VecMonitor(StableBaselinesEnv(raw)))
+    envs = VecNormalize(VecMonitor(as_stable_baselines(raw)))
     torch.set_num_threads(1)  # the same sums in the same order
     model = PPO(
         "MlpPolicy",

@@ -9,10 +9,12 @@ from rfly_lab.identification.vehicle_log import read_log as read_log
 from rfly_lab.learning.land_air_batch import LandAirBatch as LandAirBatch
 from rfly_lab.learning.policy import Policy as Policy
 from rfly_lab.learning.policy import PolicyFacts as PolicyFacts
+from rfly_lab.learning.policy import shipped_policy as shipped_policy
 from rfly_lab.learning.policy_export import write_policy as write_policy
 from rfly_lab.learning.policy_flight import PolicyFlight as PolicyFlight
 from rfly_lab.learning.policy_flight import fly_policy as fly_policy
 from rfly_lab.learning.policy_trials import try_policy as try_policy
+from rfly_lab.learning.registration import as_stable_baselines as as_stable_baselines
 from rfly_lab.learning.registration import parallel_env as parallel_env
 from rfly_lab.learning.registration import register_environments as register_environments
 from rfly_lab.learning.tasks import Ending as Ending

@@ -45,3 +45,16 @@ def parallel_env(
     from rfly_lab.learning.parallel_environment import LandAirParallelEnv
 
     return LandAirParallelEnv(vehicles=vehicles, task=task, **options)
+
+
+def as_stable_baselines(envs: Any) -> Any:
+    """Return a vector environment of Gymnasium as one of Stable-Baselines3, a `VecEnv`.
+
+    It has to begin anew in the step of an end: `autoreset_mode="SameStep"`. Raise ConfigError for
+    another mode, for other spaces than boxes, and without Stable-Baselines3.
+    """
+    require("gymnasium", "an environment to learn in")
+    require("stable_baselines3", "its algorithms' environment")
+    from rfly_lab.learning.stable_baselines import StableBaselinesEnv
+
+    return StableBaselinesEnv(envs)

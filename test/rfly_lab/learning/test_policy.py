@@ -27,9 +27,17 @@ from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
-from rfly_lab import Ending, LandAirBatch, Policy, PolicyFacts, fly_policy, try_policy
+from rfly_lab import (
+    Ending,
+    LandAirBatch,
+    Policy,
+    PolicyFacts,
+    fly_policy,
+    shipped_policy,
+    try_policy,
+)
 from rfly_lab.learning.actions import commands_of, wrench_of
-from rfly_lab.learning.policy import METADATA_KEY, shipped_policy
+from rfly_lab.learning.policy import METADATA_KEY
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.tasks import TASKS
 

@@ -13,7 +13,13 @@ import pytest
 from optional_parts import late_module
 
 from rfly_common.errors import ConfigError
-from rfly_lab import Policy, PolicyFacts, register_environments, write_policy
+from rfly_lab import (
+    Policy,
+    PolicyFacts,
+    as_stable_baselines,
+    register_environments,
+    write_policy,
+)
 
 pytestmark = [
     pytest.mark.needs("gymnasium", "onnx", "onnxruntime", "onnxscript", "stable_baselines3"),
@@ -23,14 +29,13 @@ pytestmark = [
 gymnasium = late_module("gymnasium")
 sb3 = late_module("stable_baselines3")
 vec_env = late_module("stable_baselines3.common.vec_env")
-stable_baselines = late_module("rfly_lab.learning.stable_baselines")
 
 
 @pytest.mark.parametrize("normalizes", [False, True])
 def test_a_file_acts_as_the_model_predicts(normalizes: bool, tmp_path: Path) -> None:
     register_environments()
     raw = gymnasium.make_vec("rfly/LandAir-v0", num_envs=4, autoreset_mode="SameStep")
-    envs: Any = stable_baselines.StableBaselinesEnv(raw)
+    envs: Any = as_stable_baselines(raw)
     if normalizes:
         envs = vec_env.VecNormalize(envs)
     model = sb3.PPO("MlpPolicy", envs, n_steps=16, batch_size=64, n_epochs=1, seed=1, device="cpu")

@@ -12,13 +12,12 @@ import pytest
 from optional_parts import late_module
 
 from rfly_common.errors import ConfigError
-from rfly_lab import register_environments
+from rfly_lab import as_stable_baselines, register_environments
 from rfly_lab.learning.tasks import TASKS
 
 pytestmark = pytest.mark.needs("gymnasium", "stable_baselines3")
 gymnasium = late_module("gymnasium")
 vec_env = late_module("stable_baselines3.common.vec_env")
-stable_baselines = late_module("rfly_lab.learning.stable_baselines")
 
 ID = "rfly/LandAir-v0"
 
@@ -30,7 +29,7 @@ def registered() -> None:
 
 def adapted(count: int, **options: Any) -> Any:
     raw = gymnasium.make_vec(ID, num_envs=count, autoreset_mode="SameStep", **options)
-    return stable_baselines.StableBaselinesEnv(raw)
+    return as_stable_baselines(raw)
 
 
 def same(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -93,7 +92,7 @@ def test_observations_are_the_callers_own() -> None:
 
 def test_environments_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"autoreset_mode: .*, expected SameStep"):
-        stable_baselines.StableBaselinesEnv(gymnasium.make_vec(ID, num_envs=2))
+        as_stable_baselines(gymnasium.make_vec(ID, num_envs=2))
     envs = adapted(2)
     with pytest.raises(ConfigError, match="one batch"):
         envs.set_attr("period", 0.1)

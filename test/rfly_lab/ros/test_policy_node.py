@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rfly_lab.learning.policy import shipped_policy
+from rfly_lab import shipped_policy
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("onnxruntime")]
 
