@@ -225,7 +225,8 @@ class PolicyNode(Node):
             self._hold(now)
         if pilot.ending is not self._ending:
             self._ending = pilot.ending
-            self.get_logger().info(f"{pilot.policy.facts.task}: {pilot.ending.name}")
+            if pilot.ending is not Ending.RUNNING:
+                self.get_logger().info(f"{pilot.policy.facts.task}: {pilot.ending.name}")
             self._update_diagnostics()
 
     def _begin(self, now: Estimate) -> None:

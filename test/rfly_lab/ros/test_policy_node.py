@@ -187,7 +187,7 @@ def test_files_that_do_not_fit_end_the_node(domain_id: int, tmp_path: Path) -> N
 
 SCENARIO = """version: 1
 vehicle: scale
-mission: {items: []}
+mission: {items: [{mode: takeoff, height_m: 2}]}
 end: {time_s: 600}
 """
 
