@@ -224,6 +224,7 @@ class Avoidance:
         self._prisms = prisms_of(solids)
         self._choice = np.column_stack([self.state[:, COURSE : CLIMB + 1], np.zeros(len(self))])
         self._waited = np.zeros(len(self))
+        self._backing = np.zeros(len(self))
 
     def __len__(self) -> int:
         return len(self.able.kind)
@@ -241,6 +242,7 @@ class Avoidance:
         known = rows >= 0
         self._choice[known] = earlier._choice[rows[known]]
         self._waited[known] = earlier._waited[rows[known]]
+        self._backing[known] = earlier._backing[rows[known]]
 
     def step(
         self,
@@ -266,7 +268,7 @@ class Avoidance:
 
         keep_clear(
             self.able,
-            Memory(self.state, self._choice, self._waited),
+            Memory(self.state, self._choice, self._waited, self._backing),
             Plans(wishes, planned, is_exact),
             Scene(self._ground, self._prisms, strangers, motion),
             self.time_step,

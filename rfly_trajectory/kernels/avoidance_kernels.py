@@ -101,6 +101,13 @@ SHARES = np.array((1.0, 0.6, 0.3))
 """Speeds that are tried, as shares of the wished one."""
 REVERSE = (0.1, 0.25)
 """Speeds backwards that are tried, as shares of the largest one."""
+BACK_TURN_COST = 0.5
+"""Cost of backing off in such a bend that the vehicle looks away from its wish."""
+BACK_OFF = (2.0, 0.7, 5)
+"""Time for which a vehicle that begins to back off goes on with it, s: the least one, and steps by
+which it differs between vehicles with successive numbers, so that two do not come back together."""
+BACK_OFF_ROOM = 0.9
+"""Time for which the way behind has to be free for that, s."""
 MAX_OPTIONS = 64
 
 
@@ -137,6 +144,8 @@ class Memory(NamedTuple):
     """Last wishes that they went for, (n, 4), as in `Plans`."""
     waited: Floats
     """Time for which they have been waiting, (n,), s."""
+    backing: Floats
+    """Time for which they still back off, (n,), s; 0 for those that do not."""
 
 
 class _Ways(NamedTuple):
@@ -492,6 +501,10 @@ def option_cost(
     wish_x = wish[1] * math.cos(wish[0])
     wish_y = wish[1] * math.sin(wish[0])
     cost = math.hypot(vx - wish_x, vy - wish_y) / cruise
+    if option[1] < 0.0 <= wish[1]:
+        # who backs off turns to where it will go
+        turn = abs(wrapped(option[0] - wish[0])) / math.pi
+        cost = (wish[1] - option[1]) / cruise + BACK_TURN_COST * turn
 
     change_x = vx - choice[1] * math.cos(choice[0])
     change_y = vy - choice[1] * math.sin(choice[0])
@@ -564,7 +577,8 @@ def take_step(
     soonest = math.inf
     if not stays:
         soonest = first_conflict(able, i, intent, ways, scene, near, counts, memory.waited[i])
-    if soonest == math.inf:
+    backs = memory.backing[i] > 0.0
+    if soonest == math.inf and not backs:
         next_state, last, circle = write_trial(
             able, i, memory.state, options[0], plans, exact, dt, trial
         )
@@ -577,6 +591,9 @@ def take_step(
     # all options, the cheapest first
     if best_room < 0.0:
         count = write_options(able, i, state, plans.wish[i], options)
+        if backs:
+            options[count] = memory.choice[i]
+            count += 1
         for number in range(count):
             cost = option_cost(
                 able, i, options[number], plans.wish[i], memory.choice[i], memory.waited[i]
@@ -594,6 +611,9 @@ def take_step(
             stands = abs(options[number, 1]) <= STANDS * abs(plans.wish[i, 1])
             if stands or soonest_other < horizon:
                 cost += WAIT_COST * memory.waited[i]
+            # who backs off goes on with it
+            if backs and number == count - 1 and soonest_other >= BACK_OFF_ROOM:
+                cost = -1.0
             costs[number] = cost
 
         for _ in range(count):
@@ -643,6 +663,26 @@ def take_step(
     return did
 
 
+@inner_kernel
+def order_of_steps(waited: Floats) -> Ints:
+    """Return the order in which vehicles choose: those that have waited for longest first.
+
+    Waits count in whole seconds; vehicles with equal ones choose in the order of their numbers.
+    """
+    return np.argsort(-np.floor(waited), kind="mergesort")
+
+
+@inner_kernel
+def time_to_back_off(i: int, memory: Memory, wished: float, dt: float) -> float:
+    """Return the time for which vehicle i goes on backing off after a step, s; 0: not at all."""
+    if memory.choice[i, 1] >= 0.0 or wished < 0.0:
+        return 0.0
+    if memory.backing[i] > 0.0:
+        return max(memory.backing[i] - dt, 0.0)
+    least, more, kinds = BACK_OFF
+    return least + more * (i % kinds)
+
+
 @kernel
 def keep_clear(
     able: AbilityTable,
@@ -685,7 +725,7 @@ def keep_clear(
     intent = np.zeros((INTENT_PLACES, 3))
     trial = np.zeros((places, 3))
     after = np.empty_like(memory.state)
-    for i in range(n):
+    for i in order_of_steps(memory.waited):
         counts = find_near(i, memory.state, ways, grid, scene, able, near)
         did[i] = take_step(
             able,
@@ -705,6 +745,7 @@ def keep_clear(
         )
 
     for i in range(n):
+        memory.backing[i] = time_to_back_off(i, memory, plans.wish[i, 1], dt)
         # time without progress
         wished = abs(plans.wish[i, 1])
         progress = after[i, 4] * math.cos(after[i, 3] - plans.wish[i, 0])

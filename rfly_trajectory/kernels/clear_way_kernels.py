@@ -256,6 +256,28 @@ def outline_distance(prisms: Prisms, p: int, x: float, y: float) -> float:
 
 
 @inner_kernel
+def step_to(way: Floats, k: int, circle: float) -> float:
+    """Return the level distance of place k from the one before, m; 0 for the centre of a circle."""
+    if circle != 0.0 and k >= 2:
+        return 0.0
+    return math.hypot(way[k, 0] - way[k - 1, 0], way[k, 1] - way[k - 1, 1])
+
+
+@inner_kernel
+def corner_distance(prisms: Prisms, p: int, way: Floats, k: int) -> float:
+    """Return the least distance of a corner of outline p from the step to place k, m."""
+    least = ROOMY
+    for n in range(prisms.first[p], prisms.first[p + 1]):
+        x = prisms.corners[n, 0]
+        y = prisms.corners[n, 1]
+        distance = segment_distance(
+            way[k - 1, 0] - x, way[k - 1, 1] - y, way[k, 0] - x, way[k, 1] - y
+        )
+        least = min(least, distance)
+    return least
+
+
+@inner_kernel
 def room_among_prisms(
     way: Floats,
     begin: int,
@@ -268,33 +290,51 @@ def room_among_prisms(
 ) -> float:
     """Return the least room between places begin … last of a way and `count` near objects.
 
-    With a circle, of signed radius `circle`, places from 2 on are its centre.
+    With a circle, of signed radius `circle`, places from 2 on are its centre. On a step of length L
+    between places at distances d and e from an object no point is nearer than ½ (d + e - L). Where
+    that is too little, the step's ends and the corners of the outline tell exactly.
     """
     least = ROOMY
-    for k in range(begin, last + 1):
-        # between two places it is at most half a step nearer
-        reach = abs(circle)
-        if circle == 0.0 or k < 2:
-            reach = 0.0
-            if k > begin:
-                reach = math.hypot(way[k, 0] - way[k - 1, 0], way[k, 1] - way[k - 1, 1])
-            if k < last and (circle == 0.0 or k < 1):
-                after = math.hypot(way[k + 1, 0] - way[k, 0], way[k + 1, 1] - way[k, 1])
-                reach = max(reach, after)
-            reach *= 0.5
-        needed = body[0] + reach
-        for n in range(count):
-            p = near[n]
+    for n in range(count):
+        p = near[n]
+        before = -1.0  # distance of the place before; negative where it does not count
+        for k in range(begin, last + 1):
+            on_circle = circle != 0.0 and k >= 2
+            step = step_to(way, k, circle) if k > begin else 0.0
+            step_after = step_to(way, k + 1, circle) if k < last else 0.0
+            reach = body[0] + (abs(circle) if on_circle else max(step, step_after))
+
+            # above or below: only the half step from the place before counts
             if way[k, 2] - body[1] >= prisms.top[p] or way[k, 2] + body[2] <= prisms.bottom[p]:
+                if before >= 0.0:
+                    least = min(least, before - 0.5 * step - body[0])
+                before = -1.0
                 continue
+
+            # farther away than `reach`
             if (
-                way[k, 0] < prisms.low[p, 0] - needed
-                or way[k, 0] > prisms.high[p, 0] + needed
-                or way[k, 1] < prisms.low[p, 1] - needed
-                or way[k, 1] > prisms.high[p, 1] + needed
+                way[k, 0] < prisms.low[p, 0] - reach
+                or way[k, 0] > prisms.high[p, 0] + reach
+                or way[k, 1] < prisms.low[p, 1] - reach
+                or way[k, 1] > prisms.high[p, 1] + reach
             ):
+                if before >= 0.0:
+                    least = min(least, 0.5 * (before + reach - step) - body[0])
+                before = -1.0
                 continue
-            least = min(least, outline_distance(prisms, p, way[k, 0], way[k, 1]) - needed)
+
+            distance = outline_distance(prisms, p, way[k, 0], way[k, 1])
+            if on_circle:
+                least = min(least, distance - reach)
+                continue
+            nearest = distance - 0.5 * step
+            if before >= 0.0:
+                nearest = min(distance, 0.5 * (before + distance - step))
+                # near enough to look exactly; a positive bound says that they don't cross
+                if 0.0 < nearest < body[0] + SLACK:
+                    nearest = min(before, distance, corner_distance(prisms, p, way, k))
+            least = min(least, nearest - body[0])
+            before = max(distance, 0.0)
     return least
 
 
