@@ -16,12 +16,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
-import torch
-from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
+
+try:
+    import gymnasium
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
+except ImportError as error:
+    raise SystemExit(f'{error}: pip install ".[learn,plot,train]" brings it') from None
 
 from rfly_lab import (
     Ending,
