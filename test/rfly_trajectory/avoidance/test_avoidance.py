@@ -291,6 +291,34 @@ def test_a_car_that_stands_at_a_wall_backs_off_and_goes_round_it():
     assert avoidance.state[0, 0] > 0.0
 
 
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([GROUND, MULTIROTOR]))
+def test_whatever_it_wishes_it_meets_no_object(seed, kind):
+    """Thin walls and boxes on a lattice of 9 m, wishes at random; ten instants of each step."""
+    random = np.random.default_rng(seed)
+    centre = np.array([(9.0 * i, 9.0 * j, 3.0) for i in range(-2, 3) for j in range(-2, 3)])
+    centre = centre[np.hypot(centre[:, 0], centre[:, 1]) > 1.0]
+    half = np.column_stack([random.uniform(0.05, 1.5, (len(centre), 2)), np.full(len(centre), 3.0)])
+    state = np.zeros((1, 7))
+    state[0, 2] = 2.0 if kind == MULTIROTOR else 0.0
+    state[0, COURSE] = random.uniform(-3.0, 3.0)
+    avoidance = Avoidance(usual([kind]), state, solids=ObjectBoxes(centre, half))
+    moved = 0.0
+    for number in range(240):
+        if number % 30 == 0:
+            wish = random.uniform(-1.0, 1.0, (1, 4)) * (3.1, 8.0, 0.0, 0.5)
+            wish[0, 1] = abs(wish[0, 1])
+        before = avoidance.state[0, :2].copy()
+        avoidance.step(wish)
+        after = avoidance.state[0, :2]
+        moved += math.dist(before, after)
+        for share in np.linspace(0.0, 1.0, 10):
+            place = (1.0 - share) * before + share * after
+            outside = np.maximum(np.abs(place - centre[:, :2]) - half[:, :2], 0.0)
+            assert np.hypot(*outside.T).min() > avoidance.able.radius[0]
+    assert moved > 0.5
+
+
 def test_waiting_is_not_forgotten_by_those_that_stay():
     first, goals = made([GROUND] * 2, [(0.0, 0.0), (0.0, 30.0)], [(50.0, 0.0), (50.0, 30.0)])
     first.step(wishes(first.state, first.able.kind, goals))
