@@ -46,6 +46,7 @@ def attach_stub(
 
 _EXTRAS = {
     "distributed": "sweep",
+    "google": "learn",
     "gymnasium": "learn",
     "mapbox_earcut": "mesh",
     "matplotlib": "plot",
@@ -68,7 +69,7 @@ _EXTRAS = {
     "websockets": "foxglove",
 }
 """Extras of pyproject.toml, by module."""
-_DISTRIBUTIONS = {"mcap_ros2": "mcap-ros2-support"}
+_DISTRIBUTIONS = {"google": "protobuf", "mcap_ros2": "mcap-ros2-support"}
 """Names of distributions that differ from their module's."""
 
 

@@ -17,19 +17,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.config.checks import check_choice
+from rfly_amphibious.vehicle.parameters import VehicleParameters, shipped_parameter_sets
+from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath, read_regular
-from rfly_common.imports import require
-from rfly_lab.learning.actions import action_names
-from rfly_lab.learning.land_air_batch import LandAirBatch, observation_names
+from rfly_lab.learning.actions import ACTIONS, action_names
+from rfly_lab.learning.land_air_batch import (
+    LONGEST_PERIOD,
+    STEP,
+    LandAirBatch,
+    observation_names,
+)
+from rfly_lab.learning.policy_network import PolicyNetwork
 from rfly_lab.learning.tasks import task_of
 
 METADATA_KEY = "rfly_suite.policy"
 """Key of the facts in the metadata of a file."""
-MAX_POLICY_BYTES = 16 * 1024 * 1024
-"""Largest file that is read."""
+MAX_POLICY_BYTES = 8 * 1024 * 1024
+"""Largest file that is read: two million numbers."""
 
 
 def shipped_policy(task: str) -> Path:
@@ -86,9 +91,7 @@ class PolicyFacts:
         for name in ("task", "actions", "vehicle"):
             if not isinstance(data[name], str):
                 raise ConfigError(f"metadata {name}: {data[name]!r}, expected a text")
-        period = data["period"]
-        if isinstance(period, bool) or not isinstance(period, int | float) or not period > 0.0:
-            raise ConfigError(f"metadata period: {period!r}, expected seconds above 0")
+        data["period"] = _seconds(data["period"])
         for name in ("observation_names", "action_names"):
             listed = data[name]
             if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
@@ -106,25 +109,14 @@ class Policy:
         Raise ConfigError for a file that can't be read, is no such policy, or does not fit the
         vehicle; and where onnxruntime is not installed.
         """
-        runtime = require("onnxruntime", "a policy")
         try:
             content = read_regular(path, MAX_POLICY_BYTES)
         except OSError as error:
             raise ConfigError(f"policy {path}: {error.strerror or error}") from None
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 4
         try:
-            self._session: Any = runtime.InferenceSession(
-                content, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # noqa: BLE001 - its errors have no class of their own in common
-            first = str(error).strip().split("\n")[0]
-            raise ConfigError(f"policy {path}: no ONNX model that can be run: {first}") from None
-
-        try:
+            self._network = PolicyNetwork(content)
             self.facts = self._facts()
-            self.params = params or VehicleParameters.load(self.facts.vehicle)
+            self.params = params or _shipped_vehicle(self.facts.vehicle)
             self._check(self.params)
         except ConfigError as error:
             raise ConfigError(f"policy {path}: {error}") from None
@@ -133,11 +125,11 @@ class Policy:
 
     def act(self, seen: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the actions, (n, numbers), for observations, (n, numbers)."""
-        return np.asarray(self._session.run(None, {self._input: seen})[0])
+        return self._network.run(seen)
 
     def _facts(self) -> PolicyFacts:
         """Return the facts in the file. Raise ConfigError where they are none."""
-        text = self._session.get_modelmeta().custom_metadata_map.get(METADATA_KEY)
+        text = self._network.metadata.get(METADATA_KEY)
         if text is None:
             raise ConfigError(
                 f"its metadata lacks {METADATA_KEY}: write it with rfly_lab.write_policy"
@@ -152,25 +144,24 @@ class Policy:
 
         # names in their order, by those of this version
         task = task_of(facts.task)
+        check_choice("actions", facts.actions, tuple(ACTIONS))
         _check_names("action_names", facts.action_names, action_names(facts.actions, params))
         _check_names("observation_names", facts.observation_names, observation_names(task, params))
 
-        # shapes
-        inputs = self._session.get_inputs()
-        outputs = self._session.get_outputs()
-        if len(inputs) != 1 or len(outputs) != 1:
-            raise ConfigError(
-                f"{len(inputs)} inputs and {len(outputs)} outputs, expected one of each"
-            )
-        sizes = (("input", inputs[0], facts.observation_names),)
-        for what, side, names in (*sizes, ("output", outputs[0], facts.action_names)):
-            shape = side.shape
-            is_right = side.type == "tensor(float)" and len(shape) == 2 and shape[1] == len(names)
-            if not is_right or isinstance(shape[0], int):
-                raise ConfigError(
-                    f"{what}: {side.type} {shape}, expected tensor(float) ['n', {len(names)}]"
-                )
-        self._input = inputs[0].name
+        self._network.check_sizes(len(facts.observation_names), len(facts.action_names))
+
+
+def _shipped_vehicle(name: str) -> VehicleParameters:
+    """Return a shipped set. Raise ConfigError for another name: a policy names no files."""
+    check_choice("vehicle", name, shipped_parameter_sets())
+    return VehicleParameters.load(name)
+
+
+def _seconds(period: Any) -> float:
+    """Return a period of the environments, s. Raise ConfigError for anything else."""
+    if isinstance(period, bool) or not isinstance(period, int | float):
+        raise ConfigError(f"metadata period: {period!r}, expected seconds")
+    return finite_number("metadata period", period, "s", at_least=STEP, at_most=LONGEST_PERIOD)
 
 
 def _check_names(what: str, trained: tuple[str, ...], ours: list[str]) -> None:
