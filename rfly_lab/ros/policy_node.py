@@ -79,6 +79,10 @@ class PolicyNode(Node):
         sensors = SensorParameters.for_vehicle(policy.params.name, settings.sensors)
         self._pilot = PolicyPilot(policy, sensors)
         self._autostart = settings.autostart
+        self._starts = settings.autostart
+        """True until it flies: what has landed takes off again only for new targets."""
+        self._held: PoseStamped | None = None
+        """Where it stays after the end of its task."""
 
         # what is known
         self._read = SampleReader(policy.params)
@@ -111,7 +115,10 @@ class PolicyNode(Node):
 
         # inputs
         self._frames = Frames(self, listen=False)
-        self._set_targets("parameter goal", np.array(settings.goal, float))
+        try:
+            self._set_targets(np.array(settings.goal, float))
+        except CommandError as error:
+            raise ConfigError(f"parameter goal: {error}") from None
         subscription(self, PoseStamped, "goal_pose", self._on_goal_pose, COMMANDS)
         subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
         subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
@@ -126,16 +133,18 @@ class PolicyNode(Node):
 
     # --- targets and mode
 
-    def _set_targets(self, source: str, numbers: Floats) -> None:
+    def _set_targets(self, numbers: Floats) -> None:
         """Fly to targets, (3 n,), world; refuse those that the task does not have."""
         most = self._pilot.policy.task.targets
         if len(numbers) % 3:
-            raise ConfigError(f"{source}: {len(numbers)} numbers, expected three for each target")
+            raise CommandError(f"{len(numbers)} numbers, expected three for each target")
         if len(numbers) > 3 and most == 1:
             task = self._pilot.policy.facts.task
-            raise CommandError(f"{source}: {len(numbers) // 3} targets, {task!r} has one")
+            raise CommandError(f"{len(numbers) // 3} targets, {task!r} has one")
         self._pilot.set_targets(numbers)
         self._ending = Ending.RUNNING
+        self._held = None
+        self._starts = self._autostart
         self._mode_requests.forget()
 
     def _on_goal_pose(self, message: PoseStamped) -> None:
@@ -152,7 +161,8 @@ class PolicyNode(Node):
                 self._frames.listen()
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
             points, _ = path_to_points(message, frame)
-            self._set_targets(topic, points.ravel())
+            self._set_targets(points.ravel())
+            self._starts = self._starts and len(points) > 0
         except RflyError as error:
             self._diagnostics.refuse(f"refused_{topic}", f"{topic} refused: {error}")
         self._update_diagnostics()
@@ -191,6 +201,8 @@ class PolicyNode(Node):
             self._diagnostics.count("clock_jumps_back")
             self.get_logger().warning("the time went back: its targets are given up")
             self._pilot.reset()
+            self._held = None
+            self._starts = self._autostart
             self._mode_requests.forget()
         if stamp_ns != self._last_ns:
             self._last_ns = stamp_ns
@@ -218,6 +230,7 @@ class PolicyNode(Node):
             self._begin(now)
             return
 
+        self._starts = False
         wrench = pilot.step(now)
         if wrench is not None:
             self._send_wrench(now, wrench)
@@ -231,7 +244,7 @@ class PolicyNode(Node):
 
     def _begin(self, now: Estimate) -> None:
         """Ask for the modes on the way into the air, if that is wanted."""
-        if not self._autostart or self._mode is None:
+        if not self._starts or self._mode is None:
             return
         if not self._pilot.judge.has_targets and self._mode in BEGIN:
             self._pilot.set_targets(np.add(now.position, (0.0, 0.0, HOVER_HEIGHT)))
@@ -250,15 +263,16 @@ class PolicyNode(Node):
         self.wrenches += 1
 
     def _hold(self, now: Estimate) -> None:
-        """Stay at the last target: the task has ended there."""
-        message = PoseStamped()
-        message.header.stamp = ns_to_stamp(round(now.time * 1e9))
-        message.header.frame_id = "map"
-        place = message.pose.position
-        place.x, place.y, place.z = self._pilot.judge.episode.targets[0, -1].tolist()
-        q = message.pose.orientation
-        q.x, q.y, q.z, q.w = np.asarray(now.orientation).tolist()
-        self._send("cmd/pose", message)
+        """Stay at the last target, with the heading that it had when the task ended."""
+        if self._held is None:
+            self._held = PoseStamped()
+            self._held.header.frame_id = "map"
+            place = self._held.pose.position
+            place.x, place.y, place.z = self._pilot.judge.episode.targets[0, -1].tolist()
+            q = self._held.pose.orientation
+            q.x, q.y, q.z, q.w = np.asarray(now.orientation).tolist()
+        self._held.header.stamp = ns_to_stamp(round(now.time * 1e9))
+        self._send("cmd/pose", self._held)
 
     def _send(self, topic: str, message: Any) -> None:
         """Publish a command, and count it."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ class Puppet:
     def __init__(self, peer: Any) -> None:
         from diagnostic_msgs.msg import DiagnosticArray
         from geometry_msgs.msg import PoseStamped, WrenchStamped
-        from nav_msgs.msg import Odometry
+        from nav_msgs.msg import Odometry, Path
         from rfly_suite.msg import VehicleMode, WheelLoads
         from sensor_msgs.msg import JointState, Range
         from std_msgs.msg import String
@@ -34,10 +35,13 @@ class Puppet:
         self.params = VehicleParameters.load("scale")
         self.peer = peer
         self.time = 100.0
+        self.yaw = 0.0
+        self.poses = peer.receive(PoseStamped, "cmd/pose", COMMANDS)
         self.wrenches = peer.receive(WrenchStamped, "cmd/wrench", COMMANDS)
         self.requests = peer.receive(String, "cmd/mode", COMMANDS)
         self.said = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
         self._goal = peer.node.create_publisher(PoseStamped, "goal_pose", COMMANDS)
+        self._path = peer.node.create_publisher(Path, "follow_path", LATCHED)
         self._mode = peer.node.create_publisher(VehicleMode, "mode", LATCHED)
         self._odometry = peer.node.create_publisher(Odometry, "odometry/global", STATE_OUT)
         self._joints = peer.node.create_publisher(JointState, "joint_states", SENSORS)
@@ -59,6 +63,20 @@ class Puppet:
         place.x, place.y, place.z = x, y, z
         message.pose.orientation.w = 1.0
         self._goal.publish(message)
+
+    def send_path(self, *places: tuple[float, float, float], frame: str = "map") -> None:
+        from geometry_msgs.msg import PoseStamped
+        from nav_msgs.msg import Path
+
+        message = Path()
+        message.header.frame_id = frame
+        for x, y, z in places:
+            pose = PoseStamped()
+            pose.header.frame_id = frame
+            pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = x, y, z
+            pose.pose.orientation.w = 1.0
+            message.poses.append(pose)
+        self._path.publish(message)
 
     def tell(self, sensors: bool = True) -> None:
         """Publish an estimate, and the samples of a period before it."""
@@ -88,7 +106,8 @@ class Puppet:
         message.header.stamp = stamp
         message.child_frame_id = "amphibious/base_link"
         message.pose.pose.position.z = 5.0
-        message.pose.pose.orientation.w = 1.0
+        message.pose.pose.orientation.z = math.sin(0.5 * self.yaw)
+        message.pose.pose.orientation.w = math.cos(0.5 * self.yaw)
         self._odometry.publish(message)
 
     def tell_until(self, ready: Any, sensors: bool = True) -> None:
@@ -103,7 +122,15 @@ class Puppet:
 
     def is_heard(self) -> bool:
         """Return whether the node receives what the vehicle publishes."""
-        topics = (self._goal, self._mode, self._odometry, self._joints, self._height, self._loads)
+        topics = (
+            self._goal,
+            self._path,
+            self._mode,
+            self._odometry,
+            self._joints,
+            self._height,
+            self._loads,
+        )
         return all(topic.get_subscription_count() for topic in topics)
 
     def doing(self) -> str:
@@ -167,6 +194,59 @@ def test_it_commands_in_flight_alone_and_only_what_it_knows(domain_id: int, pupp
         assert "Traceback" not in node.output
 
 
+def test_it_takes_off_once_for_each_target(domain_id: int, puppet: Any) -> None:
+    """A vehicle that was landed, that went astray or that was told to stop stays on the ground."""
+    from node_harness import NodeProcess
+
+    def land_and_stay() -> None:
+        puppet.set_mode("DRIVE")
+        puppet.tell_until(lambda: "it is in DRIVE" in puppet.doing() or "waits" in puppet.doing())
+        puppet.peer.spin_for(0.2)
+        puppet.requests.clear()
+        for _ in range(60):
+            puppet.tell()
+            puppet.peer.spin_for(0.01)
+        assert not puppet.requests
+
+    parameters = {"policy": str(shipped_policy("hover")), "autostart": "true"}
+    with NodeProcess("policy_node", domain_id, parameters) as node:
+        puppet.peer.spin_until(puppet.is_heard)
+        puppet.set_mode("DRIVE")
+        puppet.tell_until(lambda: puppet.requests)
+        assert puppet.requests[0].data == "takeoff"
+        puppet.set_mode("FLIGHT")
+        puppet.tell_until(lambda: puppet.doing() == "hover: running")
+        land_and_stay()
+
+        # a new target, then none
+        puppet.send_goal(0.5, 0.0, 5.0)
+        puppet.tell_until(lambda: puppet.requests)
+        puppet.send_path()
+        puppet.tell_until(lambda: "waits for goal_pose" in puppet.doing())
+        land_and_stay()
+        assert "Traceback" not in node.output
+
+
+def test_it_stays_at_the_last_way_point(domain_id: int, puppet: Any) -> None:
+    """It keeps place and heading of the moment at which it has passed the last one."""
+    from node_harness import NodeProcess
+
+    with NodeProcess("policy_node", domain_id, {"policy": str(shipped_policy("waypoints"))}):
+        puppet.peer.spin_until(puppet.is_heard)
+        puppet.set_mode("FLIGHT")
+        puppet.tell_until(lambda: "waits for goal_pose" in puppet.doing())
+        puppet.send_path((0.0, 0.0, 5.0), frame="nowhere")
+        puppet.tell_until(lambda: "follow_path refused" in puppet.doing())
+        puppet.send_path((0.0, 0.2, 5.0), (0.3, 0.1, 5.2))
+        puppet.tell_until(lambda: len(puppet.poses) > 3)
+        puppet.yaw = 1.0
+        puppet.poses.clear()
+        puppet.tell_until(lambda: len(puppet.poses) > 10)
+        pose = puppet.poses[-1].pose
+        assert (pose.position.x, pose.position.y, pose.position.z) == (0.3, 0.1, 5.2)
+        assert (pose.orientation.z, pose.orientation.w) == (0.0, 1.0)
+
+
 def test_files_that_do_not_fit_end_the_node(domain_id: int, tmp_path: Path) -> None:
     from node_harness import NodeProcess
 
@@ -177,6 +257,8 @@ def test_files_that_do_not_fit_end_the_node(domain_id: int, tmp_path: Path) -> N
         ({}, "parameter policy: expected an ONNX file"),
         ({"policy": str(pickle)}, "no ONNX model that can be run"),
         ({"policy": hover, "vehicle": "full"}, "trained for 'scale', this is 'full'"),
+        ({"policy": hover, "goal": "[1.0, 2.0]"}, "goal: 2 numbers, expected three for each"),
+        ({"policy": hover, "goal": "[1.0, 2.0, .nan]"}, "parameter goal: targets[0, 2]: nan"),
     ):
         node = NodeProcess("policy_node", domain_id, parameters)
         node.process.wait(60)
