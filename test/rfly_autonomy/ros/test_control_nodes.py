@@ -275,6 +275,48 @@ def test_an_axle_is_lifted_by_topic(free):
         )
 
 
+def test_a_wrench_is_refused_with_the_reason(free):
+    """In another frame, sideways, downwards, or no number; the one of its own body is taken."""
+    from geometry_msgs.msg import WrenchStamped
+
+    from rfly_common.ros.qos import COMMANDS
+
+    plant, _, _ = free
+    wrench = plant.peer.publisher(WrenchStamped, "bug/cmd/wrench", COMMANDS)
+    plant.peer.spin_until(lambda: wrench.get_subscription_count() == 1)
+
+    def push(frame, x, y, z, pitch=0.0):
+        message = WrenchStamped()
+        message.header.frame_id = frame
+        force = message.wrench.force
+        force.x, force.y, force.z = x, y, z
+        message.wrench.torque.y = pitch
+        wrench.publish(message)
+
+    def refused():
+        values = (plant.status("flight") or ("", "", {}))[2]
+        return int(values.get("refused_cmd_wrench", 0))
+
+    base = "bug/base_link"
+    cases = (
+        (("map", 0.0, 0.0, 9.0), "header.frame_id is 'map', expected bug/base_link"),
+        ((base, 1.0, 0.0, 9.0), "force is (1, 0, 9), expected only z"),
+        ((base, math.nan, 0.0, 9.0), "force is (nan, 0, 9), expected only z"),
+        ((base, 0.0, 0.0, -1.0), "thrust is -1 N, expected 0 or more"),
+        ((base, 0.0, 0.0, math.nan), "nan, expected a finite number"),
+        ((base, 0.0, 0.0, 9.0, math.inf), "inf, expected a finite number"),
+    )
+    for count, (pushed, message) in enumerate(cases, 1):
+        push(*pushed)
+        plant.until_status("flight", message)
+        assert refused() == count
+    push(base, 0.0, 0.0, 9.0)
+    push("", 0.0, 0.0, 9.0)
+    push("map", 0.0, 0.0, 9.0)
+    plant.peer.spin_until(lambda: refused() > len(cases))
+    assert refused() == len(cases) + 1, "two of three were right"
+
+
 def test_driving_by_each_command_and_braking_without(free):
     from ackermann_msgs.msg import AckermannDriveStamped
     from geometry_msgs.msg import PoseStamped, TwistStamped
