@@ -9,10 +9,11 @@ is too slippery. Nose down, the thrust also pulls it forward. It lowers the axle
 on, and rolls again. It only gives orders: the flight controller's `AxleLift` carries them out, and
 the body's rest shows here that the axle is down. docs/model, section 10.9.
 
-On a slope it drives straight up, whatever its path: askew, the thrust would push it to the side.
-The attitude shows the direction of ascent while all wheels stand. A vehicle that stalls askew rolls
-back and turns before it lifts an axle. Way and height are sums of the velocity, because a position
-jumps with each correction.
+On a slope it drives straight up, whatever its path, where it begins or after a stall, until its
+wheels have carried it on: askew, the thrust would push it to the side. The attitude shows the
+direction of ascent while all wheels stand. A vehicle that stalls askew rolls back and turns before
+it lifts an axle. Way and height are sums of the velocity, because a position jumps with each
+correction.
 """
 
 from __future__ import annotations
@@ -97,8 +98,17 @@ BACK_WAY = 2.5
 LONGEST_TURN = 8.0
 """Time within which it has to turn, s."""
 
+NEARLY_UP = math.radians(45.0)
+"""Angle to the ascent up to which it drives straight up before it has stalled, rad."""
+
+RESUME_WAY = 4.0
+"""Way on all wheels after which it follows its path again, in wheelbases: more than BACK_WAY."""
+
 MOST_LIFTS = 4
 """Number of lifts within a wheelbase of way after which it does not lift any more."""
+
+MOST_TURNS = 3
+"""Number of turns within a wheelbase of way after which it does not turn any more."""
 
 
 class Gait(enum.Enum):
@@ -207,8 +217,17 @@ class ThrustAssist:
         self._lifts = 0
         """Number of lifts near the same place."""
 
-        self._lifted_at = -math.inf
+        self._turns = 0
+        """Number of turns near the same place."""
+
+        self._helped_at = -math.inf
         """Way at the first of them, m."""
+
+        self._climbs = False
+        """True from a stall until the wheels have carried it on, or nothing has helped."""
+
+        self._level_at = 0.0
+        """Way at which no slope was known, m; -inf: nothing has helped since."""
 
         self._assist = Assist.LIFT_FRONT
         """Present or last order to the rotors."""
@@ -244,20 +263,23 @@ class ThrustAssist:
         self._move(now, heading, dt)
         stands = self.gait in (Gait.ROLL, Gait.TURN)
         self._ascent.update(rotation, stands, self._speed * dt)
-        askew = self._ascent.askew(heading) if speed > 0.0 else None
-        steering = None if askew is None else self._steering(askew)
+        askew = self._ascent.askew(heading)
+        if askew is None:
+            self._level_at = self._way
+        if speed <= 0.0:
+            askew = None
 
         if self.gait is Gait.ROLL:
             wanted = min(speed, ASSISTED_SPEED)
             if self._stalls(wanted):
-                if askew is not None and abs(askew) > ASKEW:
-                    self._begin(Gait.TURN, now.time)
-                else:
-                    self._lift(now.time, pitch)
-            return AssistStep(wanted, None, steering)
+                self._help(now.time, pitch, askew)
+            elif self._way - self._from > RESUME_WAY * self._length:
+                self._climbs = False
+            return AssistStep(wanted, None, self._steering(askew))
         if self.gait is Gait.TURN:
             return self._turn(now.time, speed, askew)
 
+        steering = self._steering(askew)
         assist = self._assist
         most = min(speed, assist.max_speed)
         if self.gait is Gait.LOWER:
@@ -286,10 +308,19 @@ class ThrustAssist:
             self._begin(Gait.ROLL, time)
         if askew is None:
             return AssistStep(0.0, None, None)
-        return AssistStep(-BACK_SPEED, None, -self._steering(askew))
+        ahead = self._steering(askew)
+        return AssistStep(-BACK_SPEED, None, None if ahead is None else -ahead)
 
-    def _steering(self, askew: float) -> float:
-        """Return the steering that turns a vehicle which moves forward by an angle, rad."""
+    def _steering(self, askew: float | None) -> float | None:
+        """Return the steering that turns a vehicle which moves forward by an angle, rad.
+
+        None: it follows its path.
+        """
+        if askew is None:
+            return None
+        begins = self._way - self._level_at < RESUME_WAY * self._length
+        if not (self._climbs or (begins and abs(askew) < NEARLY_UP)):
+            return None
         most = self._most_steering
         return min(max(ALIGN_GAIN * askew, -most), most)
 
@@ -313,14 +344,27 @@ class ThrustAssist:
         moved = track[-1].way - track[0].way
         return spent >= STALL_TIME and moved < STALL_SHARE * speed * STALL_TIME
 
-    def _lift(self, time: float, pitch: float) -> None:
-        """Lift the axle that has to come next, unless that was in vain too often."""
-        if self._way - self._lifted_at > self._length:
+    def _help(self, time: float, pitch: float, askew: float | None) -> None:
+        """Turn straight up, or lift the axle that has to come next.
+
+        What was in vain too often near this place is left to the path.
+        """
+        if self._way - self._helped_at > self._length:
             self._lifts = 0
-            self._lifted_at = self._way
-        self._lifts += 1
-        if self._lifts <= MOST_LIFTS:
-            self._begin(Gait.REAR_UP if pitch > NOSE_IS_UP else Gait.FRONT_UP, time)
+            self._turns = 0
+            self._helped_at = self._way
+        if askew is not None and abs(askew) > ASKEW:
+            gait = Gait.TURN
+            self._turns += 1
+        else:
+            gait = Gait.REAR_UP if pitch > NOSE_IS_UP else Gait.FRONT_UP
+            self._lifts += 1
+
+        self._climbs = self._turns <= MOST_TURNS and self._lifts <= MOST_LIFTS
+        if self._climbs:
+            self._begin(gait, time)
+        else:
+            self._level_at = -math.inf
 
     def _is_over(self, moved: float) -> bool:
         """Return whether the lifted axle may come down after a way, m."""

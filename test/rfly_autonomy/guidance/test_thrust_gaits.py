@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -84,20 +85,70 @@ def test_a_correction_of_the_position_is_no_stall():
 
 @pytest.mark.parametrize("askew_deg", [-40.0, 25.0])
 def test_a_vehicle_that_stalls_askew_rolls_back_until_it_looks_straight_up(askew_deg):
-    """It stalls forwards, and rolls back as a single track by the steering that it is told."""
+    """It stalls forwards, and rolls back as a single track by the steering that it is told.
+
+    Before, it steers to the ascent where the slope begins.
+    """
     assist = ThrustAssist(PARAMS)
     heading = -math.radians(askew_deg)
     gaits = []
-    first = None
+    steps = []
     for k in range(600):
         speed = -0.3 if assist.gait is Gait.TURN else 0.0
         step = assist.update(seen(DT * k, on_slope(heading, SLOPE), speed), 1.0, DT)
         if step.speed < 0.0 and speed < 0.0:
             heading += DT * speed * math.tan(step.steering) / PARAMS.wheelbase
-        first = first or step
+        steps.append(step)
         if not gaits or gaits[-1] is not assist.gait:
             gaits.append(assist.gait)
-    assert first.steering * askew_deg > 0.0, "forwards it steers to the ascent"
-    assert first.speed > 0.0
+    assert steps[0].speed > 0.0
+    assert steps[0].steering * askew_deg > 0.0
+    back = next(step for step in steps if step.speed < 0.0)
+    assert back.steering * askew_deg < 0.0, "backwards it steers away from the ascent"
     assert gaits[:4] == [Gait.ROLL, Gait.TURN, Gait.ROLL, Gait.REAR_UP]
     assert abs(math.degrees(heading)) < 5.0
+
+
+def test_on_a_slope_that_its_wheels_climb_it_follows_its_path():
+    """It rolls askew, stalls once, and follows its path again 4 wheelbases later."""
+    assist = ThrustAssist(PARAMS)
+    rotation = on_slope(math.radians(6.0), SLOPE)
+
+    ticks = itertools.count()
+
+    def rolled(seconds, speed, wanted=1.0):
+        """Return the last step of a drive at a speed, m/s, for a time, s."""
+        for k in itertools.islice(ticks, round(seconds / DT)):
+            step = assist.update(seen(DT * k, rotation, speed / math.cos(SLOPE)), wanted, DT)
+        return step
+
+    assert rolled(20.0, 0.5).steering is None
+    assert rolled(2.0, 0.0).steering < 0.0
+    assert assist.gait is Gait.REAR_UP
+    rolled(5.0, 0.0, wanted=0.0)
+    assert assist.gait is Gait.ROLL
+    assert rolled(3.9 * PARAMS.wheelbase / 0.5, 0.5).steering < 0.0
+    assert rolled(0.2 * PARAMS.wheelbase / 0.5, 0.5).steering is None
+
+
+def test_across_a_slope_it_follows_its_path():
+    assist = ThrustAssist(PARAMS)
+    step = assist.update(seen(0.0, on_slope(math.radians(60.0), SLOPE), 0.5), 1.0, DT)
+    assert step.speed > 0.0
+    assert step.steering is None
+
+
+def test_a_vehicle_that_cannot_turn_gives_up_and_follows_its_path():
+    """Three turns in vain at the same place are the last ones: detours have their turn then."""
+    assist = ThrustAssist(PARAMS)
+    rotation = on_slope(0.6, SLOPE)
+    turns = 0
+    gait = assist.gait
+    for k in range(6000):
+        step = assist.update(seen(DT * k, rotation, 0.0), 1.0, DT)
+        turns += assist.gait is Gait.TURN and gait is not Gait.TURN
+        gait = assist.gait
+    assert turns == 3
+    assert gait is Gait.ROLL
+    assert step.speed > 0.0
+    assert step.steering is None
