@@ -355,7 +355,7 @@ class StateEstimator:
             least = FEW_MISFITS if part in self._outvoted else MOST_MISFITS
             unfit = age[sensor] < DOUBT_TIME and misfits[sensor] > least
             if part == "encoders":
-                slips = self._wheels_slip(misfits[sensor] > MOST_MISFITS)
+                slips = self._wheels_slip(unfit)
                 unfit = unfit and not slips
             if unfit:
                 self._outvoted.add(part)

@@ -183,9 +183,11 @@ class TurnWatch:
         return self.stuck
 
     def _compare(self, time: float, angles: list[float], rates: list[float]) -> None:
-        """Average how far the rates are from those of the angles."""
+        """Average how far the rates are from those of the angles; odd numbers begin anew."""
         gap = time - self._time
-        if not 0.0 < gap < STUCK_TIME or len(self._apart) != len(rates):
+        shown = [*angles, *rates, *self._angles, *self._rates]
+        is_next = 0.0 < gap < STUCK_TIME and len(self._apart) == len(rates)
+        if not (is_next and all(map(math.isfinite, shown))):
             self._apart = [0.0] * len(rates)
             return
         share = -math.expm1(-gap / STUCK_TIME)

@@ -37,7 +37,7 @@ from rfly_autonomy.estimation.estimator_parameters import (
     chi_square,
     shipped_estimator_sets,
 )
-from rfly_autonomy.estimation.filter_records import BOOK, STATE
+from rfly_autonomy.estimation.filter_records import BOOK, STATE, WHEEL_SPEED
 from rfly_autonomy.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -248,6 +248,26 @@ def test_an_obstructed_height_sensor_is_outvoted(hop, flown):
     found, covariances = errors(from_above(flown, 0.7, obstructed), estimator)
     assert "height" in estimator.faults
     assert np.percentile(found[:, 3] ** 2 / covariances[:, 2, 2], 95) < 20.0
+
+
+def test_encoders_that_are_left_out_stay_so_until_most_readings_fit(hop):
+    """Wheels may slip for 10 s; 0.5 of misfits is too much for encoders that are left out."""
+    estimator = new_estimator(hop)
+    book = estimator._filter.book[0]
+
+    def left_out(time, share):
+        """Return whether encoders are left out with a share of misfits at a time, s."""
+        book["time"] = book["last_measured"][WHEEL_SPEED] = time
+        book["misfits"][WHEEL_SPEED] = share
+        return "encoders" in estimator._outvoted_parts()
+
+    assert not left_out(0.0, 0.0)
+    assert not left_out(9.9, 0.9), "they slip"
+    assert left_out(10.1, 0.9)
+    assert left_out(10.2, 0.5)
+    assert left_out(10.3, 0.9)
+    assert not left_out(10.4, 0.2)
+    assert not left_out(10.5, 0.9)
 
 
 def test_the_small_filter_of_the_climb_is_a_kalman_filter():

@@ -99,6 +99,19 @@ def test_wheels_that_spin_turn_as_their_rates_say_and_biased_rates_do_not(bias, 
     assert all(seen) if turn else not any(seen[100:])
 
 
+@pytest.mark.parametrize("odd", [math.nan, math.inf])
+@pytest.mark.parametrize("is_angle", [True, False])
+def test_a_reading_that_is_no_number_is_not_averaged(odd, is_angle):
+    """A wheel spins at 10 rad/s; one of its angles or rates is odd."""
+    watch = TurnWatch()
+    for k in range(200):
+        wheel = [0.1 * k, 10.0]
+        if k == 20:
+            wheel[0 if is_angle else 1] = odd
+        watch.update(0.01 * k, [wheel[0], 0.0], [wheel[1], 0.0])
+    assert watch.turn
+
+
 LIFT = GRAVITY
 """Thrust of a hover as a specific force, m/s²."""
 
