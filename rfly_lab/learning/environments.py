@@ -126,7 +126,7 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
             raise gymnasium.error.ResetNeeded(f"environment {first} has ended: reset it first")
 
         batch = self.batch
-        batch.step(np.asarray(actions))
+        batch.step(actions)
         if before.any():  # what they did in this step does not count
             batch.begin(np.flatnonzero(before))
             batch.rewards[before] = 0.0
@@ -252,7 +252,7 @@ class LandAirEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         """Hold an action for a period."""
         if self._is_over:
             raise gymnasium.error.ResetNeeded("the episode has ended: reset the environment first")
-        self.batch.step(np.asarray(action)[None])
+        self.batch.step([action])
         terminated = bool(self.batch.terminated[0])
         truncated = bool(self.batch.truncated[0])
         self._is_over = terminated or truncated

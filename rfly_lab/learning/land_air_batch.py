@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.vehicle_batch import VehicleBatch
@@ -280,13 +280,12 @@ class LandAirBatch:
         self._flight.begin_flight(which, self.vehicles.x, self._flight_memory)
         self.endings[which] = Ending.RUNNING
 
-    def step(self, actions: NDArray[np.floating]) -> None:
+    def step(self, actions: ArrayLike) -> None:
         """Hold actions (n, numbers) for a period; then `rewards` and `endings` are new.
 
         Raise CommandError for actions of another shape or that are not finite numbers.
         """
-        if not np.can_cast(actions.dtype, np.float64, "same_kind"):
-            raise CommandError(f"actions: {actions.dtype}, expected numbers")
+        actions = real_numbers("actions", actions)
         if actions.dtype not in (np.float32, np.float64):
             actions = actions.astype(np.float64)
         expected = (len(self.rewards), len(self.action_names))
@@ -356,6 +355,17 @@ class LandAirBatch:
     @property
     def _is_over(self) -> Bools:
         return self.endings != Ending.RUNNING
+
+
+def real_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return values as an array. Raise CommandError for texts, complex numbers and ragged rows."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise CommandError(f"{name}: expected rows of the same length") from None
+    if not np.can_cast(array.dtype, np.float64, "same_kind"):
+        raise CommandError(f"{name}: {array.dtype}, expected numbers")
+    return array
 
 
 def observation_names(task: Task, p: VehicleParameters) -> list[str]:

@@ -19,7 +19,7 @@ from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.environments import Info, Numbers, box_space
 from rfly_lab.learning.episodes import LARGEST_SEEN, NEAR
-from rfly_lab.learning.land_air_batch import LandAirBatch
+from rfly_lab.learning.land_air_batch import LandAirBatch, real_numbers
 from rfly_lab.learning.tasks import Ending
 
 TASKS_TOGETHER = ("hover", "waypoints")
@@ -138,16 +138,19 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
             return {}, {}, {}, {}, {}
         if set(actions) != set(self.agents):
             names = ", ".join(self.agents) or "none before reset"
-            raise CommandError(f"actions: of {', '.join(actions) or 'none'}, expected of {names}")
+            raise CommandError(
+                f"actions: of {', '.join(map(str, actions)) or 'none'}, expected of {names}"
+            )
 
         batch = self.batch
         before = batch.vehicles.x[:, _PLACE].copy()
         rows = np.zeros((len(before), len(batch.action_names)), np.float32)
         own = np.flatnonzero(self._is_live)
         for name, i in zip(self.agents, own.tolist(), strict=True):
-            rows[i] = finite_array(
-                f"action of {name}", actions[name], rows[i].shape, error=CommandError
-            )
+            what = f"action of {name}"
+            action = real_numbers(what, actions[name])
+            row = finite_array(what, action, rows[i].shape, error=CommandError)
+            rows[i] = np.clip(row, -1.0, 1.0)
         batch.step(rows)
 
         # who has touched another one

@@ -26,11 +26,16 @@ def write_policy(path: StrPath, model: Any, facts: PolicyFacts) -> None:
     policies = require("stable_baselines3.common.policies", "writing a policy")
     if not isinstance(model.policy, policies.ActorCriticPolicy):
         raise ConfigError(f"policy: {type(model.policy).__name__}, expected an ActorCriticPolicy")
+    if model.policy.squash_output:
+        raise ConfigError("policy: squash_output, expected actions that are only limited")
     numbers = len(facts.observation_names)
     if model.observation_space.shape != (numbers,):
         raise ConfigError(
             f"observations: {model.observation_space.shape}, expected {(numbers,)} as the facts say"
         )
+    acted = (len(facts.action_names),)
+    if model.action_space.shape != acted:
+        raise ConfigError(f"actions: {model.action_space.shape}, expected {acted} as the facts say")
     normalizer = model.get_vec_normalize_env()
 
     class Network(torch.nn.Module):  # type: ignore[name-defined]

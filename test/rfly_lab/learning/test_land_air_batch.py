@@ -545,6 +545,8 @@ def test_what_cannot_be_used_is_said() -> None:
     for wrong in (np.full((2, 4), "up"), np.zeros((2, 4), complex), np.full((2, 4), None)):
         with pytest.raises(CommandError, match=f"actions: {wrong.dtype}, expected numbers"):
             batch.step(wrong)
+    with pytest.raises(CommandError, match="actions: expected rows of the same length"):
+        batch.step([[0.0, 0.0], [0.0]])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int64, np.bool_])

@@ -209,10 +209,24 @@ def test_what_vehicles_cannot_do_is_said() -> None:
         (np.zeros(3), "action of vehicle_1: 3 numbers, expected 4"),
         (np.zeros((4, 1)), r"action of vehicle_1: shape \(4, 1\), expected \(4,\)"),
         (np.array((0.0, np.nan, 0.0, 0.0)), r"action of vehicle_1\[1\]: nan"),
+        (np.array((("up", "up"), ("up", "up"))), "action of vehicle_1: <U2, expected numbers"),
+        (np.array(("1", "1", "1", "1")), "action of vehicle_1: <U1, expected numbers"),
+        (np.zeros(4, complex), "action of vehicle_1: complex128, expected numbers"),
+        (((0.0, 0.0), (0.0,)), "action of vehicle_1: expected rows of the same length"),
     ):
         with pytest.raises(CommandError, match=text):
             env.step({"vehicle_0": HOVER, "vehicle_1": action})
+    with pytest.raises(CommandError, match="actions: of 1, 2, expected of vehicle_0, vehicle_1"):
+        env.step({1: HOVER, 2: HOVER})
     assert env.batch.episodes.steps.tolist() == [0, 0]
+
+    # beyond the limits, and beyond all float32, is at the limits
+    states = []
+    for most in (1.0, 7.0, 1e300):
+        env.reset(seed=5)
+        env.step(dict.fromkeys(env.agents, np.full(4, most)))
+        states.append(env.batch.vehicles.x.tobytes())
+    assert states == states[:1] * 3
 
     # places of start
     low, high = np.array(env.batch.places)

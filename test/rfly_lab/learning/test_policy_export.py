@@ -58,6 +58,14 @@ def test_a_file_acts_as_the_model_predicts(normalizes: bool, tmp_path: Path) -> 
     other = PolicyFacts(**{**vars(facts), "observation_names": ("one_m",)})
     with pytest.raises(ConfigError, match=r"observations: \(31,\), expected \(1,\)"):
         write_policy(file, model, other)
+    other = PolicyFacts(**{**vars(facts), "action_names": ("thrust",)})
+    with pytest.raises(ConfigError, match=r"actions: \(4,\), expected \(1,\)"):
+        write_policy(file, model, other)
+    squashed = sb3.PPO(
+        "MlpPolicy", envs, use_sde=True, policy_kwargs={"squash_output": True}, device="cpu"
+    )
+    with pytest.raises(ConfigError, match="squash_output"):
+        write_policy(file, squashed, facts)
     off_policy = sb3.DDPG("MlpPolicy", envs, device="cpu")
     with pytest.raises(ConfigError, match="expected an ActorCriticPolicy"):
         write_policy(file, off_policy, facts)
