@@ -14,6 +14,7 @@ import csv
 import functools
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,8 @@ With pixels of 1 km that is off by 2 % of a pixel, and less with smaller ones.
 """
 _TILE = 256
 """Pixels of a side of the tiles for single points."""
+PROBLEM_S = 10.0
+"""Time after its last try for which a tile of colours that could not be read counts, s."""
 _TILES_KEPT = 400
 """Tiles for single points in memory: 100 MB."""
 _LEVELS = 24
@@ -98,8 +101,9 @@ class Imagery:
         sides = corner[:, 1:] - corner[:, :1]
         self.pixel = 1.0 / math.sqrt(max(abs(float(np.linalg.det(sides))), 1e-12))
         """Side of a pixel on the ground, m, about."""
-        self._failed: dict[tuple[int, int, int], str] = {}
-        """Reasons why tiles of colours could not be read, until they can."""
+        self._clock: Callable[[], float] = time.monotonic
+        self._failed: dict[tuple[int, int, int], tuple[float, str]] = {}
+        """Times, s, at which tiles of colours could not be read, and why, until they can."""
         self._lock = threading.Lock()
         self._tile = functools.lru_cache(_TILES_KEPT)(self._read_tile)
 
@@ -131,9 +135,14 @@ class Imagery:
 
     @property
     def problem(self) -> str:
-        """Reason why a tile of colours could not be read; empty if all could at their last try."""
+        """Reason why a tile of colours could not be read; empty if all could at their last try.
+
+        A tile that is not wanted any more counts for PROBLEM_S after it.
+        """
+        begin = self._clock() - PROBLEM_S
         with self._lock:
-            return next(reversed(self._failed.values()), "")
+            reasons = (reason for time_s, reason in self._failed.values() if time_s >= begin)
+            return next(reasons, "")
 
     def texture(self, region: Region, width: int, height: int) -> NDArray[np.uint8]:
         """Return the colours of a region, RGBA, (height, width, 4), row 0 in the north.
@@ -223,7 +232,7 @@ class Imagery:
             tile = self.texture((x[0], x[1], y[0], y[1]), _TILE + 2, _TILE + 2)
         except RflyError as error:
             with self._lock:
-                self._failed[key] = str(error)
+                self._failed[key] = self._clock(), str(error)
                 if len(self._failed) > _TILES_KEPT:
                     del self._failed[next(iter(self._failed))]
             raise

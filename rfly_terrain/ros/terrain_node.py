@@ -111,6 +111,8 @@ class TerrainNode(Node):
         self._window: HeightMap | None = None
         self._unread_place: tuple[float, float] | None = None
         """Place of a window that could not be read."""
+        self._unread_problem = ""
+        """Reason why the window stays behind; empty if it does not."""
         self._unread_until_s = 0.0
         """Time at which it is read again, monotonic."""
         self._moving = False
@@ -263,6 +265,7 @@ class TerrainNode(Node):
         assert loaded.messages is not None
         self._window = window
         self._unread_place = None
+        self._unread_problem = ""
         stamp = self.get_clock().now().to_msg()
         for topic, message in zip((self._map, self._cloud), loaded.messages, strict=True):
             message.header.stamp = stamp
@@ -280,6 +283,7 @@ class TerrainNode(Node):
         if terrain is None or window is None or self._moving or self.executor is None:
             return
         if is_central(window, terrain, x, y):
+            self._unread_problem = ""
             return
         if self._unread_place is not None:
             away = math.hypot(x - self._unread_place[0], y - self._unread_place[1])
@@ -296,9 +300,11 @@ class TerrainNode(Node):
         try:
             loaded = await in_thread(self, lambda: self._shown(terrain, x, y))
         except (TerrainError, WorkError) as error:
-            self._unread_place = x, y
-            self._unread_until_s = time.monotonic() + RETRY_S
-            self._diagnostics.refuse("failed_windows", f"the window stays behind: {error}")
+            self._diagnostics.count("failed_windows")
+            if terrain is self._terrain:
+                self._unread_place = x, y
+                self._unread_until_s = time.monotonic() + RETRY_S
+                self._note_unread(f"the window stays behind: {error}")
             return
         finally:
             self._moving = False
@@ -306,6 +312,14 @@ class TerrainNode(Node):
         if terrain is self._terrain:
             self._configured = loaded
             self._show(loaded)
+
+    def _note_unread(self, problem: str) -> None:
+        """Log once why the window stays behind, and keep it for the diagnostics."""
+        problem = " ".join(problem.split())
+        if problem != self._unread_problem:
+            self.get_logger().warning(problem)
+        self._unread_problem = problem
+        self._update_diagnostics()
 
     def _make_occupancy(self) -> TerrainOccupancy:
         """Create `terrain_occupancy` with its imports, for which the first cloud has not waited."""
@@ -321,7 +335,7 @@ class TerrainNode(Node):
         if self._geo_origin is not None:
             return self._geo_origin, "parameter geo_origin"
         if terrain.geo_origin is not None:
-            return terrain.geo_origin, "latitude, longitude and altitude of the txt"
+            return terrain.geo_origin, "latitude, longitude and altitude of the map"
         return DEFAULT_GEO_ORIGIN, "default; the parameter geo_origin sets it"
 
     def _update_diagnostics(self) -> None:
@@ -350,6 +364,7 @@ class TerrainNode(Node):
                     f"reading tiles is slow: {len(self._waiting)} queries wait, for up to "
                     f"{waits:.1f} s",
                 ),
+                (self._unread_problem, WARN, self._unread_problem),
                 (True, OK, "serving"),
             ],
             **values,

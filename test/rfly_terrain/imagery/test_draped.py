@@ -136,7 +136,10 @@ def test_no_points_have_no_colours(quarters):
 
 
 def test_a_tile_of_colours_that_failed_is_read_again(quarters, monkeypatch):
-    """The reason is known until that tile can be read, whatever other tiles do meanwhile."""
+    """The reason is known until that tile can be read, whatever other tiles do meanwhile.
+
+    It is forgotten 10 s after the last try, when the camera looks elsewhere.
+    """
     from rfly_common.errors import RflyError, TerrainFormatError
 
     read = quarters.texture
@@ -147,12 +150,21 @@ def test_a_tile_of_colours_that_failed_is_read_again(quarters, monkeypatch):
             raise TerrainFormatError("photo.tif: not there")
         return read(region, *size)
 
+    now = 100.0
     monkeypatch.setattr(quarters, "texture", texture)
+    monkeypatch.setattr(quarters, "_clock", lambda: now)
     far = 4000.0 * quarters.pixel
     assert quarters.problem == ""
     with pytest.raises(RflyError, match="not there"):
         quarters.colours(-far, 0.0)
     quarters.colours(far, 0.0)
+    assert quarters.problem == "photo.tif: not there"
+    now = 109.0
+    assert quarters.problem == "photo.tif: not there"
+    now = 111.0
+    assert quarters.problem == ""
+    with pytest.raises(RflyError, match="not there"):
+        quarters.colours(-far, 0.0)
     assert quarters.problem == "photo.tif: not there"
     is_away = False
     assert quarters.colours(-far, 0.0).shape == (4,)

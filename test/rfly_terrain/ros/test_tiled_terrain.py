@@ -267,6 +267,7 @@ def test_tiles_are_read_before_a_fleet_needs_them(node, whole):
 
 def test_the_window_follows_a_vehicle_and_stays_where_tiles_fail(node):
     """The window is read once at a time; where it cannot be read, the last one stays."""
+    from diagnostic_msgs.msg import DiagnosticStatus
     from rfly_suite.msg import VehicleStateArray
 
     node, executor, may_read = node
@@ -279,6 +280,7 @@ def test_the_window_follows_a_vehicle_and_stays_where_tiles_fail(node):
         message.orientation = [0.0, 0.0, 0.0, 1.0] * 2
         return message
 
+    assert node._choose_geo_origin(node._terrain)[1].endswith("altitude of the map")
     before = node._window
     node._place._on_states(states(100.0, 100.0))
     assert not node._moving
@@ -303,6 +305,16 @@ def test_the_window_follows_a_vehicle_and_stays_where_tiles_fail(node):
     while node._moving:
         executor.spin_once(timeout_sec=1.0)
     assert node._unread_until_s > 0.0
+    level, notices = node._diagnostics._report()
+    assert level == DiagnosticStatus.WARN
+    assert notices[0].text.startswith("the window stays behind: ")
+    assert node._diagnostics.counters["failed_windows"] == 2
+
+    node._place._on_states(states(1000.0, 100.0))
+    node._update_diagnostics()
+    level, notices = node._diagnostics._report()
+    assert level == DiagnosticStatus.OK
+    assert notices[0].text == "serving"
 
 
 def test_tiles_on_a_server_that_is_slow_and_then_dies(domain_id, folder, whole):
