@@ -123,7 +123,7 @@ class Policy:
         self.task = task_of(self.facts.task)
         """Rules of its task."""
 
-    def act(self, seen: NDArray[np.float32]) -> NDArray[np.float32]:
+    def act(self, seen: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return the actions, (n, numbers), for observations, (n, numbers)."""
         return self._network.run(seen)
 

@@ -25,9 +25,10 @@ from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_lab.learning.episodes import CHAIN_STEP, HIGHEST, LOWEST, NEAR
-from rfly_lab.learning.land_air_batch import hills
+from rfly_lab.learning.land_air_batch import MOST_GUSTS, MOST_WIND, hills
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.task_judge import TaskJudge
@@ -73,8 +74,12 @@ def fly_policy(
     Everything random follows from the seed: place, targets, noise, direction of the wind, gusts.
     `sensors`: None: the shipped set of the vehicle. `wind`: greatest mean wind, `gusts`: standard
     deviation of the gusts, m/s. Raise ConfigError for a task that isn't to be flown from the air,
-    and if the vehicle does not get there.
+    for numbers that the environment does not take, and if the vehicle does not get there.
     """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ConfigError(f"seed: {seed!r}, expected a whole number of 0 or more")
+    finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
+    finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
     course = policy.task.course
     if course not in (Course.POINT, Course.CHAIN):
         raise ConfigError(f"task: {policy.facts.task!r}, expected hover or waypoints")
@@ -122,6 +127,8 @@ class _Flight:
         self._pilot = PolicyPilot(policy, sensors)
         self._estimate: Estimate | None = None
         self._hover: Floats | None = None
+        self._refusal = ""
+        """Why the last request was refused; "" if it was not."""
 
     def tick(self) -> None:
         """Run one tick, and answer it."""
@@ -142,17 +149,22 @@ class _Flight:
         """Run until something has happened. Raise ConfigError if it takes too long."""
         while not until():
             if self.simulation.time > LONGEST_BEGIN:
-                reason = self.flight.reason or "no reason is known"
+                reason = self._refusal or self.flight.reason or "no reason is known"
                 raise ConfigError(f"the vehicle does not get into the air: {reason}")
             self.tick()
 
     def begin(self) -> None:
         """Take off and hover."""
-        self._run(lambda: self._estimate is not None and not self.flight.request("arm"))
-        self._run(lambda: not self.flight.request("takeoff"))
+        self._run(lambda: self._estimate is not None and self._request("arm"))
+        self._run(lambda: self._request("takeoff"))
         self._run(lambda: self.flight.mode is Mode.FLIGHT)
         self._hover = np.add(self._estimate_now.position, (0.0, 0.0, CLIMB))
         self._run(self._hovers)
+
+    def _request(self, word: str) -> bool:
+        """Request a mode; return whether it is granted."""
+        self._refusal = self.flight.request(word)
+        return not self._refusal
 
     @property
     def _estimate_now(self) -> Estimate:

@@ -127,11 +127,11 @@ class PolicyNetwork:
             if shape != (rows, acted):
                 raise ConfigError(f"output: {shape} for {rows} rows, expected {(rows, acted)}")
 
-    def run(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    def run(self, rows: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return its output. Raise ConfigError where it can't be had, as for lack of memory."""
         name = self._session.get_inputs()[0].name
         try:
-            return np.asarray(self._session.run(None, {name: rows})[0])
+            return np.asarray(self._session.run(None, {name: np.asarray(rows, np.float32)})[0])
         except Exception as error:  # noqa: BLE001 - as above
             raise ConfigError(f"the network fails: {_first_line(error)}") from None
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.errors import ConfigError
 from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.tasks import Ending
@@ -19,9 +20,12 @@ from rfly_lab.learning.tasks import Ending
 def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.int8]:
     """Return how the first episode of each seed ends with a policy, an `Ending`, (n,).
 
-    Options are those of the environment, such as `wind`.
+    Options are those of the environment, such as `wind`. Raise ConfigError for other seeds.
     """
-    numbers = np.asarray(seeds, np.uint64)
+    numbers = np.asarray(seeds)
+    is_whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
+    if not is_whole or (numbers < 0).any():
+        raise ConfigError("seeds: expected a row of whole numbers of 0 or more")
     facts = policy.facts
     batch = LandAirBatch(
         len(numbers),
@@ -32,7 +36,7 @@ def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.i
         **options,
     )
     every = np.arange(len(numbers))
-    batch.seed(every, numbers)
+    batch.seed(every, numbers.astype(np.uint64))
     batch.begin(every)
 
     endings = np.zeros(len(numbers), np.int8)

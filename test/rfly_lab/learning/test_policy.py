@@ -290,6 +290,29 @@ def test_it_hovers_by_noisy_estimates(seed: int) -> None:
 
 
 @needs_runtime
+def test_trials_of_arguments_that_cannot_be_used() -> None:
+    policy = Policy(shipped_policy("hover"))
+    for seeds in ([-1], [1.5], 5, [[1, 2]], ["a"], [True]):
+        with pytest.raises(ConfigError, match="seeds: expected a row of whole numbers"):
+            try_policy(policy, seeds)
+    for seed in (-1, 1.5, True, "a", None):
+        with pytest.raises(ConfigError, match=f"seed: {seed!r}, expected a whole number"):
+            fly_policy(policy, seed)  # type: ignore[arg-type]
+    for options in ({"wind": -1.0}, {"wind": float("nan")}, {"wind": 1e9}, {"gusts": 21.0}):
+        with pytest.raises(ConfigError, match=f"{next(iter(options))}: .* m/s, expected a finite"):
+            fly_policy(policy, 1, **options)
+    rows = np.random.default_rng(1).normal(size=(3, 31))
+    assert policy.act(rows).tolist() == policy.act(rows.astype(np.float32)).tolist()
+
+
+@needs_runtime
+def test_a_start_on_a_slope_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rfly_lab.learning.policy_flight.LONGEST_BEGIN", 3.0)
+    with pytest.raises(ConfigError, match=r"the slope is 1\d\.\d°, expected below 10°"):
+        fly_policy(Policy(shipped_policy("hover")), 2**70)
+
+
+@needs_runtime
 def test_a_flight_of_another_task_is_refused(tmp_path: Path) -> None:
     policy = Policy(shipped_policy("hover"))
     policy.task = TASKS["roof"]
