@@ -218,12 +218,12 @@ class GuardedRobots:
         stands = (np.abs(after[:, SPEED]) < 1e-6) & np.isinf(able.bend[rows])
         command[:, 3] = np.where((kind == GROUND) & stands, spin, command[:, 3])
 
-        # a multirotor yaws as it likes
+        # a multirotor yaws as it likes, and can
         rotors = kind == MULTIROTOR
         course = after[:, COURSE] - yaw
         command[rotors, 0] = (after[:, SPEED] * np.cos(course))[rotors]
         command[rotors, 1] = (after[:, SPEED] * np.sin(course))[rotors]
-        command[rotors, 3] = wishes[rows[rotors], 3]
+        command[rotors, 3] = spin[rotors]
 
         self._command[rows] = command
         self._side[rows] = np.where(kind == FIXED_WING, after[:, TURN], 1.0)

@@ -24,6 +24,8 @@ FARTHEST = 1e6
 """Largest coordinate of a pose, m."""
 FASTEST = 500.0
 """Largest speed of a vehicle, m/s."""
+FASTEST_TURN = 100.0
+"""Largest yaw rate of a vehicle, rad/s."""
 
 
 class PoseTracks:
@@ -83,7 +85,8 @@ class PoseTracks:
     ) -> None:
         """Take a pose with its stamp; 0 means now.
 
-        Raises VehicleStatesError for impossible numbers.
+        One that comes again with the same stamp grows no younger. Raises VehicleStatesError for
+        impossible numbers.
         """
         place = np.asarray(position, float)
         speeds = np.zeros(3) if velocity is None else np.asarray(velocity, float)
@@ -94,6 +97,10 @@ class PoseTracks:
                 f"it is at {place.tolist()} with {speeds.tolist()} m/s; at most {FARTHEST:g} m and "
                 f"{FASTEST:g} m/s are taken"
             )
+        if abs(yaw_rate) > FASTEST_TURN:
+            raise VehicleStatesError(
+                f"it turns by {yaw_rate:g} rad/s; at most {FASTEST_TURN:g} rad/s are taken"
+            )
 
         stamp = stamp_ns or now_ns
         if velocity is None:
@@ -103,13 +110,14 @@ class PoseTracks:
             self.yaw_rate[row] = yaw_rate
         self.position[row] = place
         self.yaw[row] = yaw
-        self._stamp_ns[row] = stamp
-        self._heard_ns[row] = now_ns
+        if stamp != self._stamp_ns[row]:
+            self._stamp_ns[row] = stamp
+            self._heard_ns[row] = now_ns
 
     def _estimate(self, row: int, stamp_ns: int, place: Floats, yaw: float) -> None:
         """Take the velocity from the difference of a pose and an earlier one."""
         span = (stamp_ns - int(self._since_ns[row])) * 1e-9
-        known = self._since_ns[row] != NEVER and 0.0 < span <= LONGEST_SPAN_S
+        known = self._since_ns[row] != NEVER and 0.0 <= span <= LONGEST_SPAN_S
         if known and span < SPAN_S:
             return
         if known:

@@ -77,12 +77,12 @@ class PoseTopics:
                 subscription(node, types[vehicle.message], vehicle.topic, callback, STATE_IN)
 
     def look_up(self) -> None:
-        """Take the newest transforms of the vehicles that have no topic."""
+        """Take the newest transforms of the vehicles that have no topic, at their own times."""
         now_ns = self._node.get_clock().now().nanoseconds
         for row, frame_id in self._by_transform:
             try:
-                frame = self._frames.resolve(frame_id)
                 newest_ns = self._frames.newest_ns(frame_id)
+                frame = self._frames.resolve(frame_id, newest_ns or 0)
             except FrameError:
                 continue  # told as a pose that has not come
             quat = frame.quats_to_enu((0.0, 0.0, 0.0, 1.0))

@@ -189,6 +189,8 @@ def test_a_multirotor_goes_sideways_and_yaws_as_it_likes():
     safe = guarded.step(10**9)
     assert safe.velocity[0].tolist() == pytest.approx([0.0, 0.04, 0.02], abs=1e-9)
     assert safe.yaw_rate[0] == 0.7
+    guarded.wish(0, 10**9, (0.0, 0.0, 0.0, -4e5))
+    assert guarded.step(10**9).yaw_rate[0] == -1.5, "its turn_rate"
 
 
 def test_a_fixed_wing_circles_when_wishes_or_poses_end():
@@ -215,6 +217,26 @@ def test_velocities_come_from_poses():
     assert tracks.velocity[0].tolist() == [0.0, 0.0, 0.0]
 
 
+def test_poses_that_come_again_change_no_velocity():
+    """A transform of 10 Hz is looked up at 20 Hz: every second pose is the one before."""
+    tracks = PoseTracks(1)
+    for tick in range(8):
+        now = 10**9 + tick * STEP_NS
+        stamp = 10**9 + tick // 2 * 2 * STEP_NS
+        tracks.see(0, now, stamp, (0.08 * (tick // 2), 0.0, 1.0), 0.04 * (tick // 2))
+        if tick >= 2:
+            assert tracks.velocity[0].tolist() == pytest.approx([0.8, 0.0, 0.0])
+            assert tracks.yaw_rate[0] == pytest.approx(0.4)
+
+
+def test_a_pose_that_comes_again_grows_no_younger():
+    """Its stamp is 5 s ahead; 0.3 s after it came first it is 0.3 s old."""
+    tracks = PoseTracks(1)
+    for tick in range(7):
+        tracks.see(0, 10**9 + tick * STEP_NS, 6 * 10**9, np.zeros(3), 0.0)
+    assert tracks.age(10**9 + 6 * STEP_NS)[0] == pytest.approx(0.3)
+
+
 def test_a_pose_is_as_old_as_its_stamp_and_its_arrival():
     tracks = PoseTracks(2)
     tracks.see(0, 10**9, 9 * 10**8, np.zeros(3), 0.0)
@@ -236,6 +258,13 @@ def test_impossible_poses_are_refused(place, speed, text):
     tracks = PoseTracks(1)
     with pytest.raises(VehicleStatesError, match=text):
         tracks.see(0, 10**9, 10**9, place, 0.0, (speed, 0.0, 0.0))
+    assert not tracks.heard[0]
+
+
+def test_an_impossible_yaw_rate_is_refused():
+    tracks = PoseTracks(1)
+    with pytest.raises(VehicleStatesError, match="it turns by -200 rad/s; at most 100 rad/s"):
+        tracks.see(0, 10**9, 10**9, np.zeros(3), 0.0, np.zeros(3), -200.0)
     assert not tracks.heard[0]
 
 
