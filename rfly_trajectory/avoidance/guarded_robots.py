@@ -28,6 +28,7 @@ from rfly_common.errors import CommandError, ConfigError
 from rfly_trajectory.avoidance.avoidance import (
     CLIMB,
     COURSE,
+    MAX_PLACES,
     SPEED,
     TURN,
     Avoidance,
@@ -46,7 +47,9 @@ NEAR_COMMAND = 0.1
 FASTER = 1.5
 """A robot counts as at most this much faster than its largest speed."""
 LONGEST_STOP = 60.0
-"""Longest time that a robot may need to stop, s."""
+"""Longest time that a robot may need to stop, s, also at most MOST_STEPS steps."""
+MOST_STEPS = MAX_PLACES - 10
+"""Largest number of steps in which a robot has to stop: `Avoidance` takes no more."""
 SLOW = 0.05
 """Speed below which the way of a ground vehicle counts as straight, m/s."""
 
@@ -79,11 +82,7 @@ class GuardedRobots:
         n = len(able.kind)
         finite_number("pose_timeout", pose_timeout, "s", at_least=0.01, at_most=60.0)
         finite_number("command_timeout", command_timeout, "s", at_least=0.01, at_most=60.0)
-        stop = FASTER * able.most / able.brake
-        if (stop > LONGEST_STOP).any():
-            raise ConfigError(
-                f"a robot needs {stop.max():.0f} s to stop, allowed are {LONGEST_STOP:.0f} s"
-            )
+        _check_stops(able, step)
         self.tracks = PoseTracks(n)
         """Poses."""
         self._able = able
@@ -348,3 +347,19 @@ class GuardedRobots:
             able.most[lost],
         )
         return mine if others is None else others.concatenate(mine)
+
+
+def _check_stops(able: AbilityTable, step: float) -> None:
+    """Raise ConfigError for a robot that may be faster than it can stop or level out in time."""
+    brakes = able.kind != FIXED_WING
+    stop = np.where(brakes, FASTER * able.most / able.brake, 0.0)
+    level = FASTER * able.climb / able.climb_gain
+    longest = min(LONGEST_STOP, MOST_STEPS * step)
+    for what, seconds in (("stop", stop), ("level out", level)):
+        if seconds.max(initial=0.0) > longest:
+            row = int(seconds.argmax())
+            raise ConfigError(
+                f"a robot with {able.most[row]:g} m/s, {able.climb[row]:g} m/s of climb and "
+                f"{able.brake[row]:g} m/s² of braking needs {seconds[row]:.0f} s to {what}, "
+                f"allowed are {longest:.0f} s at {1.0 / step:g} Hz"
+            )

@@ -24,7 +24,7 @@ RADIUS = 0.35
 MARGIN = 0.1
 
 
-def guard(n, kind=GROUND, **change):
+def guard(n, kind=GROUND, step=STEP, **change):
     able = {
         "radius": RADIUS + MARGIN,
         "height": 0.5,
@@ -38,7 +38,7 @@ def guard(n, kind=GROUND, **change):
     return GuardedRobots(
         abilities([kind] * n, **{**able, **change}),
         np.full(n, 0.05),
-        step=STEP,
+        step=step,
         pose_timeout=0.5,
         command_timeout=0.5,
     )
@@ -277,3 +277,27 @@ def test_impossible_wishes_and_robots_are_refused():
     assert not guarded.commanded(10**9)[0]
     with pytest.raises(ConfigError, match="needs 150 s to stop"):
         guard(1, brake=0.01)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "change", "text"),
+    [
+        (GROUND, 0.005, {"most": 20.0}, "needs 30 s to stop, allowed are 10 s at 200 Hz"),
+        (MULTIROTOR, 0.005, {"climb": 40.0}, "needs 15 s to level out, allowed are 10 s"),
+    ],
+)
+def test_a_robot_that_stops_in_too_many_steps_is_refused(kind, step, change, text):
+    with pytest.raises(ConfigError, match=text):
+        guard(1, kind, step, **change)
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "climb", "step"),
+    [(GROUND, 6.6, 1.0, 0.005), (MULTIROTOR, 5.0, 26.0, 0.005), (FIXED_WING, 200.0, 20.0, 0.05)],
+)
+def test_what_is_taken_steps_at_the_largest_speed_that_a_pose_may_have(kind, most, climb, step):
+    least = 20.0 if kind == FIXED_WING else 0.0
+    guarded = guard(1, kind, step, most=most, least=least, climb=climb)
+    guarded.tracks.see(0, 10**9, 10**9, (0.0, 0.0, 100.0), 0.0, (1.5 * most, 0.0, 1.5 * climb))
+    guarded.wish(0, 10**9, (most, 0.0, climb, 0.0))
+    assert np.isfinite(guarded.step(10**9).velocity).all()
