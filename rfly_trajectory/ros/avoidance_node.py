@@ -69,6 +69,7 @@ class AvoidanceNode(Node):
         )
         self._robots = [_declared_robot(self, name, defaults) for name in params.robots]
         self._others = [_declared_other(self, name) for name in params.others]
+        _check_topics(self, [*params.robots, *params.others], self._robots, self._others)
         self.guarded = GuardedRobots(
             _abilities_of(params.robots, self._robots),
             np.array([robot.latency for robot in self._robots]),
@@ -211,12 +212,17 @@ class AvoidanceNode(Node):
 
 
 def _check_names(params: AvoidanceParameters) -> None:
-    """Raise ConfigError for a name that is none, or that comes twice."""
+    """Raise ConfigError for a name that is none, that is taken, or that comes twice."""
     for field in ("robots", "others"):
         for name in getattr(params, field):
             if not NAME.fullmatch(name):
                 raise ConfigError(
                     f"parameter {field}: {name!r} is no name of a vehicle: letters, digits, _ and /"
+                )
+            if f"{name}." == RobotDefaultParameters.PREFIX:
+                raise ConfigError(
+                    f"parameter {field}: {name!r} is not free, its parameters are those of all "
+                    "robots"
                 )
     names = [*params.robots, *params.others]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -235,23 +241,52 @@ def _topic_defaults(name: str) -> dict[str, Any]:
 
 def _declared_robot(node: Node, name: str, defaults: dict[str, Any]) -> GuardedRobotParameters:
     own = {"wish_topic": f"{name}/cmd_vel_wish", "cmd_vel_topic": f"{name}/cmd_vel"}
-    robot = declare_parameters(
+    return declare_parameters(
         node,
         GuardedRobotParameters,
         prefix=f"{name}.",
         defaults=defaults | _topic_defaults(name) | own,
     )
-    if robot.wish_topic == robot.cmd_vel_topic:
-        raise ConfigError(
-            f"parameters {name}.wish_topic, {name}.cmd_vel_topic: both are {robot.wish_topic!r}"
-        )
-    return robot
 
 
 def _declared_other(node: Node, name: str) -> OtherVehicleParameters:
     return declare_parameters(
         node, OtherVehicleParameters, prefix=f"{name}.", defaults=_topic_defaults(name)
     )
+
+
+def _check_topics(
+    node: Node,
+    names: Sequence[str],
+    robots: Sequence[GuardedRobotParameters],
+    others: Sequence[OtherVehicleParameters],
+) -> None:
+    """Raise ConfigError for two vehicles of one pose, and for a cmd_vel that is another topic too.
+
+    `names` are those of the robots and of the others. A wish may be for several robots.
+    """
+    pose_of: dict[str, str] = {}
+    for name, vehicle in zip(names, [*robots, *others], strict=True):
+        parameter = "base_frame" if vehicle.message == "tf" else "topic"
+        source = getattr(vehicle, parameter)
+        resolved = source if parameter == "base_frame" else node.resolve_topic_name(source)
+        first = pose_of.setdefault(f"{parameter} {resolved}", f"{name}.{parameter}")
+        if first != f"{name}.{parameter}":
+            raise ConfigError(f"parameters {first}, {name}.{parameter}: both are {source!r}")
+
+    wishes = {
+        node.resolve_topic_name(robot.wish_topic): f"{name}.wish_topic"
+        for name, robot in zip(names, robots, strict=False)
+    }
+    outputs: dict[str, str] = {}
+    for name, robot in zip(names, robots, strict=False):
+        resolved = node.resolve_topic_name(robot.cmd_vel_topic)
+        first = wishes.get(resolved) or outputs.get(resolved)
+        if first is not None:
+            raise ConfigError(
+                f"parameters {first}, {name}.cmd_vel_topic: both are {robot.cmd_vel_topic!r}"
+            )
+        outputs[resolved] = f"{name}.cmd_vel_topic"
 
 
 def _abilities_of(names: Sequence[str], robots: Sequence[RobotBodyParameters]) -> AbilityTable:

@@ -242,6 +242,21 @@ def test_wrong_parameters_end_the_node(domain_id):
         ({"robots": "['9a']"}, "parameter robots: '9a' is no name of a vehicle"),
         ({"robots": "[a]", "others": "[a]"}, "'a' is named twice"),
         ({"robots": "[a]", "a.cmd_vel_topic": "a/cmd_vel_wish"}, "both are 'a/cmd_vel_wish'"),
+        ({"robots": "[a]", "a.cmd_vel_topic": "/a/cmd_vel_wish"}, "both are '/a/cmd_vel_wish'"),
+        ({"robots": "[a, b]", "b.cmd_vel_topic": "a/cmd_vel"}, "a.cmd_vel_topic, b.cmd_vel_topic"),
+        ({"robots": "[a, b]", "b.cmd_vel_topic": "a/cmd_vel_wish"}, "parameters a.wish_topic, b."),
+        ({"robots": "[a, b]", "b.topic": "/a/odom"}, "a.topic, b.topic: both are '/a/odom'"),
+        (
+            {
+                "robots": "[a]",
+                "others": "[c]",
+                "a.message": "tf",
+                "c.message": "tf",
+                "c.base_frame": "a/base_link",
+            },
+            "a.base_frame, c.base_frame: both are 'a/base_link'",
+        ),
+        ({"robots": "[robot_defaults]"}, "'robot_defaults' is not free"),
         ({"robots": "[a]", "a.min_speed": "1.0"}, "a.min_speed: 1, expected 0 for what can stop"),
         ({"robots": "[a]", "a.kind": "fixed_wing"}, "expected more than 0 for a fixed wing"),
     ):
