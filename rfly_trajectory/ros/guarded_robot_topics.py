@@ -308,7 +308,8 @@ class SeenVehicles:
             return
         for conflict in claim.conflicts:
             self._diagnostics.refuse("other_source", str(conflict), subject=message.source)
-        self._take(in_map, states.stamp_ns or now_ns)
+        # states are at least as old as the time since their arrival, whatever their stamp says
+        self._take(in_map, min(states.stamp_ns or now_ns, now_ns))
 
     def _in_map(self, states: VehicleStates, what: str) -> VehicleStates:
         """Return the usable vehicles in `map`. Raises FrameError."""
@@ -346,7 +347,10 @@ class SeenVehicles:
         self._seen = both.rows(np.argsort(both.id, kind="stable"))
 
     def _on_removed(self, message: VehicleStateArray) -> None:
-        self._seen = self._seen.rows(~np.isin(self._seen.id, np.asarray(message.id, np.int64)))
+        """Forget removed vehicles, except for those that another source publishes."""
+        ids = np.unique(np.asarray(message.id, np.int32))
+        claim = self._owners.claim(ids, message.source, time.monotonic_ns())
+        self._seen = self._seen.rows(~np.isin(self._seen.id, ids[claim.accepted]))
 
 
 def others_of(

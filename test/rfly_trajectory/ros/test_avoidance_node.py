@@ -199,6 +199,50 @@ def test_a_vehicle_that_does_not_give_way_is_avoided_and_a_lost_pose_stops(peer,
         assert "7" in values["old_others"]
 
 
+def test_vehicles_of_the_future_grow_old_and_no_other_source_removes_them(peer):
+    """A stamp is 100 s ahead: 5 s after its arrival the state is at least 5 s old."""
+    from rfly_suite.msg import VehicleStateArray
+
+    from rfly_common.ros.diagnostics import Diagnostics
+    from rfly_common.ros.frame_lookup import Frames
+    from rfly_common.ros.qos import FLEET_OUT
+    from rfly_common.ros.vehicle_msgs import states_to_msg
+    from rfly_common.state_sources import StampFilter
+    from rfly_common.vehicle_states import VehicleStates
+    from rfly_trajectory.ros.guarded_robot_topics import SeenVehicles
+    from rfly_trajectory.ros.node_parameters import AvoidanceParameters
+
+    node = peer.node
+    parts = (Frames(node), StampFilter(), Diagnostics(node, "avoidance", ""))
+    seen = SeenVehicles(node, AvoidanceParameters(), [8], *parts)
+    states = peer.publisher(VehicleStateArray, "vehicle_states", FLEET_OUT)
+    removed = peer.publisher(VehicleStateArray, "removed_vehicles", FLEET_OUT)
+
+    def message(ids, source):
+        n = len(ids)
+        return states_to_msg(
+            VehicleStates(
+                id=np.array(ids),
+                vehicle_type=np.full(n, 30),
+                position=np.zeros((n, 3)),
+                orientation=np.tile([0.0, 0.0, 0.0, 1.0], (n, 1)),
+                source=source,
+                stamp_ns=node.get_clock().now().nanoseconds + 100 * 10**9,
+            )
+        )
+
+    states.publish(message([7, 8, 9], "/walkers"))
+    peer.spin_until(lambda: len(seen) == 2)
+    now_ns = node.get_clock().now().nanoseconds
+    age = seen.vehicles(now_ns + 5 * 10**9, lambda x, y: 0.0 * x).age
+    assert ((age >= 5.0) & (age < 100.0)).all()
+
+    removed.publish(message([7, 9], "/somebody_else"))
+    removed.publish(message([9], "/walkers"))
+    peer.spin_until(lambda: len(seen) < 2)
+    assert seen.silent(now_ns + 9 * 10**9, 1.0).tolist() == [7]
+
+
 def test_nobody_moves_before_all_are_known_and_a_lost_wish_stops(peer, domain_id):
     from diagnostic_msgs.msg import DiagnosticArray
 
