@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ MOST_OF_KIND = 10
 """Faults of one kind that are told."""
 MOST_FAULTS = 40
 """Faults that are told; a sender who invents kinds or subjects fills neither memory nor log."""
+MOST_LISTED = 20
+"""Names in a value of a status."""
 LONGEST_TEXT = 300
 """Characters of a fault's text and subject: they may quote a message."""
 _VALUES = re.compile(r"'[^']*'|\b(?:nan|inf)\b|\d[\w.+-]*|[^\w']+")
@@ -104,6 +106,12 @@ class Notice(NamedTuple):
 
     def __str__(self) -> str:
         return self.text
+
+
+def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
+    """Return names for a value of a status; of more than `most` only the number of the others."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def reason_values(notices: Iterable[Notice]) -> dict[str, str]:

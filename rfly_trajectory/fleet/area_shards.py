@@ -32,7 +32,7 @@ LEASE = 1.5
 """Silence after which a node counts as dead, s: with PERIOD below the 2 s in which it is told."""
 PERIOD = 0.25
 """Time between two reports of a node, s."""
-MOST_NODES = 1000
+MOST_NODES = 100
 """Largest number of other nodes that are remembered."""
 ROUNDING = 1e-6
 """Places are rounded to this, m: hosts whose arithmetic differs in the last bit agree on borders.
@@ -54,18 +54,23 @@ class Area(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.x0:g}, {self.y0:g}, {self.x1:g}, {self.y1:g}]"
 
+    @property
+    def _sides(self) -> Floats:
+        """Sides (4,) in steps of ROUNDING."""
+        return np.rint(np.array(self) / ROUNDING)
+
     def holds(self, places: Floats) -> Bools:
         """Return which of the places (n, 2), ENU, m, it holds, (n,)."""
         steps = np.rint(places / ROUNDING)
-        low = np.rint(np.array(self[:2]) / ROUNDING)
-        high = np.rint(np.array(self[2:]) / ROUNDING)
-        return np.asarray(((low <= steps) & (steps < high)).all(axis=1))
+        sides = self._sides
+        return np.asarray(((sides[:2] <= steps) & (steps < sides[2:])).all(axis=1))
 
     def overlaps(self, other: Area) -> bool:
         """Return whether a place is in both."""
-        return max(self.x0, other.x0) < min(self.x1, other.x1) and max(self.y0, other.y0) < min(
-            self.y1, other.y1
-        )
+        mine = self._sides
+        theirs = other._sides
+        low = np.maximum(mine[:2], theirs[:2])
+        return bool((low < np.minimum(mine[2:], theirs[2:])).all())
 
 
 def area_of(values: Sequence[float]) -> Area | None:

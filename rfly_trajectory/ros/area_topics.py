@@ -15,12 +15,14 @@ from rfly_suite.msg import FleetArea, VehicleStateArray
 
 from rfly_common.arrays import Bools, Ints
 from rfly_common.config.checks import finite_number
+from rfly_common.diagnostic_reasons import listed
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, WARN, Diagnostics, Row
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.qos import LATCHED, STATE_OUT
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory.fleet.area_shards import (
     PERIOD,
     Area,
@@ -40,8 +42,8 @@ START_TOPIC = "/fleet_start"
 """Topic of the start of nodes with areas: it is one for all of them."""
 LONGEST = 255
 """Largest length of a name in a report, characters."""
-MOST_NAMES = 20
-"""Largest number of vehicles that the diagnostics name."""
+MOST_TOLD = 10
+"""Largest number of nodes of which the diagnostics say what does not fit."""
 MOST_CHANGES = 1_000_000_000
 """Largest number of changes in a report that is taken: the field has room for as many again."""
 LATEST_S = 1e9
@@ -52,7 +54,8 @@ class AreaTopics:
     """Reports of nodes that drive the vehicles of areas, and the watch on them.
 
     `fleet_now()` returns the whole fleet of the file over its ground and the fleet time, or None
-    before it drives. `changed()` is called when nodes or lost vehicles come or go.
+    before it drives. `changed()` is called when nodes or lost vehicles come or go. `as_published()`
+    turns sampled states into those that the node publishes.
     """
 
     def __init__(
@@ -63,18 +66,21 @@ class AreaTopics:
         diagnostics: Diagnostics,
         fleet_now: Callable[[], tuple[Fleet, float] | None],
         changed: Callable[[], None],
+        as_published: Callable[[VehicleStates], VehicleStates],
     ) -> None:
         self._node = node
         self._run = run
         self._diagnostics = diagnostics
         self._fleet_now = fleet_now
         self._changed = changed
+        self._as_published = as_published
         self.area = area
         self.shards = AreaShards(node.get_fully_qualified_name(), area)
         self.here = 0
         """Number of the fleet's vehicles that the area held last."""
 
         self._fleet_name = ""
+        self._from_file = 0
         self._checksum: int | None = None
         self._lost: list[int] = []
         self._lost_names: list[str] = []
@@ -91,16 +97,17 @@ class AreaTopics:
     def use(self, whole: Fleet) -> None:
         """Share this fleet from now on."""
         self._fleet_name = whole.name
+        self._from_file = len(whole)
         self._checksum = plan_checksum(whole)
 
-    def rows(self, fleet: Fleet, from_file: int, fleet_time: float) -> Ints:
+    def rows(self, fleet: Fleet, fleet_time: float) -> Ints:
         """Return the numbers of the vehicles that are driven here at a fleet time, s.
 
-        The first `from_file` are those of the file, the others were spawned here.
+        The first are those of the shared fleet, the others were spawned here.
         """
         held = self.area.holds(fleet.places(fleet_time))
-        self.here = int(np.count_nonzero(held[:from_file]))
-        held[from_file:] = True
+        self.here = int(np.count_nonzero(held[: self._from_file]))
+        held[self._from_file :] = True
         return np.flatnonzero(held)
 
     def watch(self) -> None:
@@ -132,19 +139,19 @@ class AreaTopics:
         return {
             "area": str(self.area),
             "vehicles_in_area": self.here,
-            "other_areas": "; ".join(f"{each.source} {each.area}" for each in living),
-            "silent_areas": "; ".join(f"{each.source} {each.area}" for each in dead),
+            "other_areas": listed([f"{each.source} {each.area}" for each in living]),
+            "silent_areas": listed([f"{each.source} {each.area}" for each in dead]),
             "lost": len(self._lost_names),
-            "lost_vehicles": ", ".join(self._lost_names[:MOST_NAMES]),
+            "lost_vehicles": listed(self._lost_names),
             "in_no_area": self._outside,
         }
 
     def problems(self) -> list[Row]:
         """Return the rows of the diagnostics."""
         misfits = self.shards.problems(self._own_report())
-        silent = ", ".join(each.source for each in self.shards.others()[1])
+        silent = listed([each.source for each in self.shards.others()[1]])
         return [
-            (misfits, ERROR, lambda: [str(each) for each in misfits]),
+            (misfits, ERROR, lambda: [str(each) for each in misfits[:MOST_TOLD]]),
             (self._lost_names, ERROR, lambda: f"{self._lost_text()}: nothing from {silent}"),
             (
                 self._outside,
@@ -194,7 +201,7 @@ class AreaTopics:
         self._lost_names = [fleet.vehicles[row].name for row in rows.tolist()]
         source = self.shards.source
         states = fleet.sample(fleet_time, source=source, stamp_ns=self._run.last_ns, rows=rows)
-        self._lost_topic.publish(states_to_msg(states))
+        self._lost_topic.publish(states_to_msg(self._as_published(states)))
 
         # the log has the begin and the end
         if not len(rows):

@@ -19,7 +19,7 @@ from rclpy.duration import Duration
 from rclpy.node import Node
 
 from rfly_common.arrays import Bools, Floats
-from rfly_common.diagnostic_reasons import Notice
+from rfly_common.diagnostic_reasons import Notice, listed
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.frame_lookup import Frames
@@ -52,8 +52,6 @@ from rfly_trajectory.warm_up import warm_up_avoidance
 
 HELD_UP = 3.0
 """Time without progress after which a robot counts as held up, s."""
-SHOWN = 20
-"""Names in one value of the diagnostics, at most."""
 
 
 class AvoidanceNode(Node):
@@ -175,19 +173,17 @@ class AvoidanceNode(Node):
         other_age = self._other_tracks.age(now_ns)
         old = self._other_tracks.heard & (other_age > self._params.pose_timeout)
         old_others = _named(self._params.others, old, other_age)
-        old_others += map(
-            str, self._seen.silent(now_ns, self._params.pose_timeout)[:SHOWN].tolist()
-        )
+        old_others += map(str, self._seen.silent(now_ns, self._params.pose_timeout).tolist())
         held_up = _named(names, self.guarded.waited >= HELD_UP, self.guarded.waited)
         braking = self.guarded.action == AvoidanceAction.FELL_BACK
         missing = self._missing
 
         stand = "; robots stand until it comes" if self._is_held else "; it is not avoided"
         warnings: list[str | Notice] = [
-            *([f"no pose yet of {_shown(missing)}{stand}"] if missing else []),
-            *([f"stopped, as its pose is old: {_shown(lost)}"] if lost else []),
-            *([f"old poses of others: {_shown(old_others)}"] if old_others else []),
-            *([f"held up: {_shown(held_up)}"] if held_up else []),
+            *([f"no pose yet of {listed(missing)}{stand}"] if missing else []),
+            *([f"stopped, as its pose is old: {listed(lost)}"] if lost else []),
+            *([f"old poses of others: {listed(old_others)}"] if old_others else []),
+            *([f"held up: {listed(held_up)}"] if held_up else []),
             *([self._objects.problem] if self._objects.problem else []),
             *([self._clock_watch.problem] if self._clock_watch.problem else []),
         ]
@@ -198,13 +194,13 @@ class AvoidanceNode(Node):
                 (warnings, WARN, warnings),
                 (True, OK, "commanding"),
             ],
-            missing=_shown(missing),
-            old_pose=_shown(lost),
-            old_others=_shown(old_others),
-            no_wish=_shown(_named(names, ~self.guarded.commanded(now_ns))),
-            held_up=_shown(held_up),
-            avoiding=_shown(_named(names, self.guarded.action == AvoidanceAction.AVOIDED)),
-            braking=_shown(_named(names, braking)),
+            missing=listed(missing),
+            old_pose=listed(lost),
+            old_others=listed(old_others),
+            no_wish=listed(_named(names, ~self.guarded.commanded(now_ns))),
+            held_up=listed(held_up),
+            avoiding=listed(_named(names, self.guarded.action == AvoidanceAction.AVOIDED)),
+            braking=listed(_named(names, braking)),
             others=len(self._seen) + len(self._others),
             terrain="" if self._ground.terrain is None else self._ground.terrain.name,
             step_ms=f"{self._step_ms:.2f}",
@@ -329,12 +325,6 @@ def _named(names: Sequence[str], chosen: Bools, seconds: Floats | None = None) -
     if seconds is None:
         return [names[row] for row in rows]
     return [f"{names[row]} ({seconds[row]:.1f} s)" for row in rows]
-
-
-def _shown(names: Sequence[str]) -> str:
-    """Return names, shortened to SHOWN."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
 
 
 def main() -> None:

@@ -110,7 +110,13 @@ class TrajectoryNode(Node):
         self._run = RunControl(self, self._restart, self._run_changed, start_topic)
         if area is not None:
             self.areas = AreaTopics(
-                self, area, self._run, self._diagnostics, self._driven, self._update_diagnostics
+                self,
+                area,
+                self._run,
+                self._diagnostics,
+                self._driven,
+                self._update_diagnostics,
+                self._as_published,
             )
         first_id = given.first_spawned_id
         self._entities = FleetEntities(self, self._run, self._follow, first_id, 1.0 / given.rate)
@@ -145,13 +151,13 @@ class TrajectoryNode(Node):
                 shard, whole.terrain, whole.name, whole.min_separation, whole.locations
             )
         few = self._given.publish_per_vehicle == "auto" and len(mine) <= PER_VEHICLE_LIMIT
-        if self.areas is not None:
-            self.areas.use(whole)
-            few = False
+        few = few and self.areas is None
         self._has_topics = few or self._given.publish_per_vehicle == "always"
         self._entities.forget()
         self._follow.forget()
         self._drive(self._plan)
+        if self.areas is not None:
+            self.areas.use(whole)  # last: removed vehicles are those of the fleet before
 
     def _drive(self, fleet: Fleet) -> None:
         """Drive these vehicles and publish the removed ones."""
@@ -327,9 +333,13 @@ class TrajectoryNode(Node):
             states = self.kept_clear.states(fleet, fleet_time, self._source, stamp_ns)
         else:
             rows = None
-            if self.areas is not None and self._whole is not None:
-                rows = self.areas.rows(fleet, len(self._whole), fleet_time)
+            if self.areas is not None:
+                rows = self.areas.rows(fleet, fleet_time)
             states = fleet.sample(fleet_time, source=self._source, stamp_ns=stamp_ns, rows=rows)
+        return self._as_published(states)
+
+    def _as_published(self, states: VehicleStates) -> VehicleStates:
+        """Return states in the node's time and frame."""
         states = states_at_pace(states, self._run.pace)
         return (
             states_in_ned(states, self._given.frame_id)

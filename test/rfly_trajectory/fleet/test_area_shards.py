@@ -82,6 +82,15 @@ def test_an_area_holds_its_low_sides_only():
     assert area.holds(inner).tolist() == [True, False, False]
 
 
+def test_areas_overlap_only_where_a_place_is_in_both():
+    """Sides are compared as places are: 0.1 + 0.2 is 0.3, though not in the last bit."""
+    left = Area(0.0, 0.0, 0.1 + 0.2, 5.0)
+    assert not left.overlaps(Area(0.3, 0.0, 1.0, 5.0))
+    assert left.overlaps(Area(0.299, 0.0, 1.0, 5.0))
+    assert not left.overlaps(Area(0.0, 5.0, 1.0, INF))
+    assert Area(-INF, -INF, INF, INF).overlaps(left)
+
+
 @pytest.mark.parametrize(
     "values",
     [[1.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0], [0.0, 2.0, 1.0, 1.0], [0.0, 0.0, INF, math.nan]],

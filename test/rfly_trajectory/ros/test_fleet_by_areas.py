@@ -202,6 +202,8 @@ def test_cars_are_handed_over_at_the_border_and_those_of_a_killed_node_are_told(
     record_property("told_after_s", stamp(hosts.lost[0].header) - killed)
     for message in hosts.lost:
         assert_cars_of_a_side(message, "east", hosts.start)
+    speeds = np.linalg.norm(np.reshape(hosts.lost[0].velocity, (-1, 3))[:, :2], axis=1)
+    np.testing.assert_allclose(speeds, SCALE * 10.0, rtol=1e-3)
     level, text, values = hosts.wait_until_told("west", lambda _, __, v: v["lost"] != "0")
     assert level == 2
     assert "lost: nothing from /east/trajectory_node" in text
@@ -217,6 +219,37 @@ def test_cars_are_handed_over_at_the_border_and_those_of_a_killed_node_are_told(
     peer.spin_until(lambda: hosts.states["east"])
     hosts.assert_shared()
     hosts.wait_until_told("west", lambda level, _, __: level == 0)
+
+
+def test_a_spawned_vehicle_outside_the_area_is_removed_with_its_fleet(hosts):
+    """The next fleet has more vehicles than the first one with the spawned vehicle."""
+    from geometry_msgs.msg import PoseStamped
+    from rfly_suite.msg import VehicleStateArray
+    from rfly_suite.srv import LoadFleet
+    from simulation_interfaces.srv import SpawnEntity
+
+    from rfly_common.ros.qos import FLEET_IN
+
+    peer = hosts.peer
+    removed = peer.receive(VehicleStateArray, "/west/removed_vehicles", FLEET_IN)
+    larger = hosts._file.with_name("larger.yaml")
+    larger.write_text(FLEET.replace(f"count: {COUNT}", f"count: {COUNT + 9}"), encoding="utf-8")
+    hosts.begin("west", file_folders=f"['{larger.parent}']")
+    peer.spin_until(lambda: hosts.states["west"])
+
+    pose = PoseStamped()
+    pose.pose.position.x = 50.0
+    pose.pose.orientation.w = 1.0
+    answer = peer.call(
+        SpawnEntity,
+        "/west/trajectory_node/spawn_entity",
+        name="guest",
+        uri="rfly://car",
+        initial_pose=pose,
+    )
+    assert answer.result.result == 1, answer.result.error_message
+    assert peer.call(LoadFleet, "/west/trajectory_node/load_fleet", fleet=str(larger)).success
+    peer.spin_until(lambda: any(5001 in message.id for message in removed))
 
 
 def trigger(peer, name):
