@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rfly_common.diagnostic_reasons import Notice, Reason, reason_values, reasons_in
+from rfly_common.diagnostic_reasons import Notice, Reason, listed, reason_values, reasons_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "find-out-what-is-wrong.md"
 
@@ -28,6 +28,14 @@ def test_reasons_come_back_from_the_values():
         "reason_3": "other",
     }
     assert reasons_in(values) == [(notice.reason, notice.subject) for notice in notices]
+
+
+def test_a_long_list_of_names_is_cut():
+    names = [f"v{i}" for i in range(25)]
+    assert listed(names[:2]) == "v0, v1"
+    assert listed([]) == ""
+    assert listed(names[:20]).endswith("v18, v19")
+    assert listed(names).endswith("v18, v19 and 5 more")
 
 
 def test_a_reason_of_another_version_counts_as_other():
