@@ -193,9 +193,8 @@ def test_a_vehicle_that_does_not_give_way_is_avoided_and_a_lost_pose_stops(peer,
         for _ in range(30):
             robots.step([(90.0, 0.0)], hears=[False])
         assert robots.plant.speed[0] == pytest.approx(0.0, abs=1e-3)
-        level, _, values = told(peer, status, "stopped, as its pose is old: a (")
+        level, _, values = told(peer, status, "stopped, as its pose is old: a (1.")
         assert level == 1
-        assert values["old_pose"].startswith("a (1.")
         assert "7" in values["old_others"]
 
 
