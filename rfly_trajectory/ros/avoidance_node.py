@@ -277,10 +277,10 @@ def _check_topics(
     outputs: dict[str, str] = {}
     for name, robot in zip(names, robots, strict=False):
         resolved = node.resolve_topic_name(robot.cmd_vel_topic)
-        first = wishes.get(resolved) or outputs.get(resolved)
-        if first is not None:
+        taken = wishes.get(resolved) or outputs.get(resolved)
+        if taken is not None:
             raise ConfigError(
-                f"parameters {first}, {name}.cmd_vel_topic: both are {robot.cmd_vel_topic!r}"
+                f"parameters {taken}, {name}.cmd_vel_topic: both are {robot.cmd_vel_topic!r}"
             )
         outputs[resolved] = f"{name}.cmd_vel_topic"
 
