@@ -294,20 +294,28 @@ class Peer:
         self.spin_until(lambda: made.get_subscription_count() > 0)
         return made
 
-    def call(self, srv_type: Any, name: str, /, timeout_s: float = PATIENCE, **fields: Any) -> Any:
-        """The response of a service. What only reads is asked again after 10 s.
+    def call(
+        self,
+        srv_type: Any,
+        name: str,
+        /,
+        timeout_s: float = PATIENCE,
+        *,
+        changes: bool = True,
+        **fields: Any,
+    ) -> Any:
+        """The response of a service. What only reads or changes nothing is asked again after 10 s.
 
         A response is lost where the server has not yet discovered who asked (rmw_fastrtps waits 0.1
         s for it): clients are kept.
         """
+        may_repeat = not changes or srv_type.__name__.startswith("Get")
         if (client := self._clients.get((srv_type, name))) is None:
             client = self._clients[srv_type, name] = self.node.create_client(srv_type, name)
         asked: list[tuple[float, Any]] = []
 
         def answer() -> Any:
-            if not asked or (
-                srv_type.__name__.startswith("Get") and time.monotonic() > asked[-1][0] + 10.0
-            ):
+            if not asked or (may_repeat and time.monotonic() > asked[-1][0] + 10.0):
                 asked.append((time.monotonic(), client.call_async(srv_type.Request(**fields))))
             return next((future for _, future in asked if future.done()), None)
 

@@ -363,7 +363,7 @@ def test_a_map_that_can_not_be_saved(domain_id, tmp_path, name, reason):
 
     parameters = {"file": str(tmp_path / name)} if name else {}
     with NodeProcess("mapping_node", domain_id, parameters):
-        answer = Peer(domain_id).call(Trigger, "mapping_node/save")
+        answer = Peer(domain_id).call(Trigger, "mapping_node/save", changes=False)
     assert not answer.success
     assert reason in answer.message
 
