@@ -662,8 +662,8 @@ def test_an_external_vehicle(start, peer, tmp_path):
         50, 0, 12, lambda: pilot.params[-1].current.mode == 1 and pilot.params[-1]
     ).current.position
     assert (target.x, target.y, target.z) == pytest.approx((50, 0, 21))
+    peer.spin_until(lambda: "item 0 of 0 … 0: TAKEOFF" in node.output)
     assert "no map origin is known: home of" in node.output
-    assert "item 0 of 0 … 0: TAKEOFF" in node.output
 
 
 def test_an_external_land_air_vehicle(start, peer):
