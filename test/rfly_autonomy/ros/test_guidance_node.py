@@ -338,8 +338,8 @@ def test_a_planned_path_rolls_where_that_saves_energy(start, puppet):
 
     puppet.go_on(lambda: "rolling_takeoff" in [message.data for message in puppet.requests])
     assert 30.0 - 15.8 < puppet.position[0] < 30.0 - 10.0
-    assert "rolling take-off: it saves 1.6 s of hovering" in node.output
-    assert "rolling landing: it saves 4.2 s of hovering" in node.output
+    peer.spin_until(lambda: "rolling take-off: it saves 1.6 s of hovering" in node.output)
+    peer.spin_until(lambda: "rolling landing: it saves 4.2 s of hovering" in node.output)
 
 
 def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
