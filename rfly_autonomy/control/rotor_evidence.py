@@ -180,11 +180,15 @@ class ThrustByMotion:
         self._judge(self._unknown - self._base, period)
 
     def _judge(self, change: Floats, period: float) -> None:
-        """Find which rotors alone explain a change of weighted force and moments, (3,)."""
+        """Find the rotor that alone explains a change of weighted force and moments, (3,), best.
+
+        Of two on one axis, whose force and moments are the same, that is the first.
+        """
         more = self._rows @ change / self._lengths
         rest = np.linalg.norm(change - more[:, None] * self._rows, axis=1)
         explained = rest < REST_SHARE * np.abs(more) * np.sqrt(self._lengths)
         fails = explained & (np.abs(more) > FAILS_SHARE * self._hover)
+        fails &= np.arange(len(rest)) == np.argmin(rest)
         self._fails_for = np.where(fails, self._fails_for + period, 0.0)
         self._squares = np.maximum(self._expected + more, 0.0)
 

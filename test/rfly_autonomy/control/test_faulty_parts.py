@@ -17,8 +17,15 @@ from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.simulation.faults import Fault, FaultKind
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeSetpoint, Mixer
+from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
+from rfly_autonomy.control.attitude_controller import (
+    AttitudeController,
+    AttitudeSetpoint,
+    Mixer,
+    MomentObserver,
+)
 from rfly_autonomy.control.pilot import Pilot, timed_setpoints
+from rfly_autonomy.control.rotor_evidence import ThrustByMotion
 from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import EstimatedMotion
@@ -314,6 +321,29 @@ def test_a_rotor_that_fails_unseen_by_its_encoder_is_named(unseen, fault, rotor)
     assert np.abs(run.roll_rate[-250:]).max() < 0.5
     assert run.vz[-100:].mean() == pytest.approx(-0.5, abs=0.2)
     assert np.hypot(run.x[-1] - run.x[0], run.y[-1] - run.y[0]) < 1.0
+
+
+@pytest.mark.parametrize("rotor", [0, 3, 6])
+def test_of_two_rotors_on_one_axis_one_is_named_by_the_motion(rotor):
+    """Eight rotors on four axes hover, and one stops: it or the other one of its axis is named."""
+    single = VehicleParameters.load("scale_quad")
+    params = dataclasses.replace(
+        single,
+        rotor_azimuth=tuple(np.repeat(single.rotor_azimuth, 2).tolist()),
+        rotor_arm=tuple(np.repeat(single.rotor_arm, 2).tolist()),
+        rotor_spin=(1, -1) * 4,
+    )
+    motion = ThrustByMotion(params)
+    observer = MomentObserver(params, np.full(3, 5.0))
+    expected = np.full(8, params.hover_speed)
+    lost = rotor_matrix(params)[:3, rotor] * params.hover_speed**2
+    for k in range(100):
+        has_stopped = k >= 40
+        observer.moment[:2] += -np.expm1(-0.05) * (-has_stopped * lost[1:] - observer.moment[:2])
+        motion.update(expected, GRAVITY - has_stopped * lost[0] / params.mass, observer, 0.01)
+    [named] = np.flatnonzero(motion.fails).tolist()
+    assert named // 2 == rotor // 2
+    assert motion.speeds[named] < 0.4 * params.hover_speed, "it stands"
 
 
 def test_silent_encoders_accuse_no_rotor_that_the_flight_law_makes_up_for():
