@@ -233,7 +233,8 @@ def test_a_mistake_of_a_sweep_is_one_line_and_exit_code_2(
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_sweep_that_is_ended_leaves_no_process(number, code, scenario):
     """Ctrl-C without a trace or a warning."""
-    words = ("sim", "sweep", "short.yaml", "--vary", "seed=0:500", "--jobs", "2")
+    words = ("sim", "sweep", "short.yaml", "--vary", "seed=0:500", "--jobs", "2", "--out", "t.csv")
+    table = scenario.parent / "t.csv"
     command = [sys.executable, "-c", "from rfly_bringup.cli.entry_point import rfly; rfly()"]
     with subprocess.Popen(
         [*command, *words],
@@ -247,8 +248,10 @@ def test_a_sweep_that_is_ended_leaves_no_process(number, code, scenario):
             found = [Path("/proc") / child for child in children.read_text().split()]
             return [each for each in found if b"spawn_main" in (each / "cmdline").read_bytes()]
 
-        wait_until(lambda: len(workers()) == 2, "two workers")
+        # workers that still compile kernels take longer to end than the command waits
+        wait_until(lambda: table.exists() and table.read_bytes().count(b"\n") > 2, "two rows")
         left = workers()
+        assert len(left) == 2
         parent.send_signal(number)
         _, said = parent.communicate(timeout=PATIENCE)
     wait_until(lambda: not any(each.exists() for each in left), "the end of the workers")
