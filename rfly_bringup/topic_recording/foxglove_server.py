@@ -106,6 +106,7 @@ class FoxgloveServer:
             found_port = started.result()
         except OSError as error:
             self._thread.join()
+            self._loop.close()
             raise ConfigError(
                 f"{host}:{port}: no server for Foxglove can run here: {error.strerror}"
             ) from error

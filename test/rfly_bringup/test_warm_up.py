@@ -18,6 +18,7 @@ from node_harness import PATIENCE
 from rfly_bringup import warm_up
 from rfly_bringup.nodes.amphibious_set import MAPPING, OF_A_VEHICLE
 from rfly_bringup.nodes.node_set import NODES
+from rfly_bringup.terminal import say_compiling
 
 
 @pytest.fixture
@@ -43,6 +44,7 @@ def compiled(monkeypatch, tmp_path):
 
 def test_a_part_is_compiled_once_and_the_ground_first(compiled, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(warm_up.os, "cpu_count", lambda: 1)  # several start in any order
+    say_compiling.cache_clear()  # it is said once in a process
     warm_up.compile_for_nodes(["trajectory_node", "terrain_node", "ue_bridge_node"])
     assert compiled == ["terrain", "trajectory"]
     assert "compiling kernels, once for this version" in capsys.readouterr().err

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -315,7 +316,8 @@ def test_an_odd_request_is_answered_with_a_sentence(patient_publisher, request_t
         assert answer in message["message"]
 
 
-def test_a_port_that_is_taken_is_named():
+@pytest.mark.filterwarnings("error::ResourceWarning")
+def test_a_port_that_is_taken_is_named_and_nothing_stays_open():
     from rfly_bringup.topic_recording.foxglove_server import FoxgloveServer
     from rfly_common.errors import ConfigError
 
@@ -327,6 +329,7 @@ def test_a_port_that_is_taken_is_named():
             ConfigError, match=f"127.0.0.1:{port}: no server for Foxglove can run here"
         ):
             FoxgloveServer("127.0.0.1", port)
+    gc.collect()
 
 
 def test_a_slow_reader_misses_the_oldest_and_gets_the_newest_latched():
