@@ -70,5 +70,15 @@ def write_policy(path: StrPath, model: Any, facts: PolicyFacts) -> None:
         verbose=False,
     )
     written = program.model_proto
+    forget_sources(written)
     onnx.helper.set_model_props(written, {METADATA_KEY: facts.text()})
     write_whole(path, written.SerializeToString())
+
+
+def forget_sources(model: Any) -> None:
+    """Take out of an ONNX model what the exporter notes of the program, such as paths of files."""
+    graph = model.graph
+    parts = (graph.node, graph.initializer, graph.input, graph.output, graph.value_info)
+    for part in (model, graph, *(each for group in parts for each in group)):
+        part.ClearField("metadata_props")
+        part.ClearField("doc_string")

@@ -38,6 +38,7 @@ from rfly_lab import (
 )
 from rfly_lab.learning.actions import commands_of, wrench_of
 from rfly_lab.learning.policy import METADATA_KEY
+from rfly_lab.learning.policy_export import forget_sources
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.tasks import TASKS
 
@@ -110,6 +111,22 @@ def test_files_that_are_no_policy(tmp_path: Path) -> None:
 def test_a_policy_of_another_vehicle() -> None:
     with pytest.raises(ConfigError, match="trained for 'scale', this is 'full'"):
         Policy(shipped_policy("hover"), VehicleParameters.load("full"))
+
+
+@pytest.mark.needs("onnx")
+@pytest.mark.parametrize("name", ["hover", "waypoints"])
+def test_files_name_no_program_of_the_machine_that_wrote_them(name: str) -> None:
+    """PyTorch's exporter notes the path and the line of the program at each node."""
+    content = shipped_policy(name).read_bytes()
+    for word in (b".py", b"stack_trace", b"site-packages"):
+        assert word not in content
+
+    model = onnx.load_from_string(content)
+    note = model.graph.node[0].metadata_props.add()
+    note.key, note.value = "stack_trace", "/home/somebody/program.py"
+    model.graph.doc_string = note.value
+    forget_sources(model)
+    assert b"somebody" not in model.SerializeToString()
 
 
 @pytest.mark.needs("onnx", "onnxruntime")
