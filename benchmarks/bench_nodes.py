@@ -23,6 +23,7 @@ from pathlib import Path
 
 from benchmarks.harness import Row, is_short, lasting, same
 from rfly_bringup.nodes.entry_points import MODULES
+from rfly_lab import shipped_policy
 
 MOST_MEMORY = 120e6
 """Goal of the median node, bytes."""
@@ -45,7 +46,10 @@ node = rclpy.create_node("{BARE}")
 node.get_logger().info("ready")
 rclpy.spin(node)
 """
-PARAMETERS = {"ue_sensors_node": ["-p", "sensors:=[camera]"]}
+PARAMETERS = {
+    "policy_node": ["-p", f"policy:={shipped_policy('hover')}"],
+    "ue_sensors_node": ["-p", "sensors:=[camera]"],
+}
 """What a node cannot start without."""
 THREE = ("terrain_node", "ue_bridge_node", "trajectory_node")
 
