@@ -12,14 +12,20 @@ import numpy as np
 
 from rfly_amphibious.simulation.events import Event
 from rfly_amphibious.simulation.faults import LINK, Fault, FaultKind
+from rfly_autonomy.control.command_stream import CommandStream
 from rfly_autonomy.control.setpoint import Setpoint
 
 
 class CommandLink:
     """Link under the faults of a scenario. Losses depend on the seed alone."""
 
-    def __init__(self, events: Iterable[Event], seed: int, timeout: float) -> None:
-        """`timeout`: age at which the controllers take a command for lost, s."""
+    def __init__(
+        self, events: Iterable[Event], seed: int, timeout: float, period: float = math.nan
+    ) -> None:
+        """`timeout`: age at which the controllers take a command for lost, s.
+
+        `period`: known time between setpoints, s.
+        """
         self._faults = [e for e in events if isinstance(e, Fault) and e.part == LINK]
         self._generator = np.random.default_rng((seed, *LINK.encode()))
         self._timeout = timeout
@@ -28,11 +34,18 @@ class CommandLink:
 
         self._sent = -math.inf
         self._arrived = -math.inf
+        self._time = -math.inf
+        self._stream = CommandStream(period)
 
     @property
     def is_lost(self) -> bool:
         """True if the newest setpoint to arrive was sent too long before the last one."""
         return self._sent - self._arrived > self._timeout
+
+    @property
+    def loses_most(self) -> bool:
+        """True if most setpoints do not arrive, by those that do."""
+        return self._stream.loses_most(self._time)
 
     def send(self, setpoint: Setpoint) -> None:
         """Send a setpoint at its time."""
@@ -52,6 +65,7 @@ class CommandLink:
 
     def receive(self, time: float) -> list[Setpoint]:
         """Return the setpoints that arrive until `time` (s), without those older than others."""
+        self._time = time
         if not self._under_way:
             return []
         due = [setpoint for arrival, setpoint in self._under_way if arrival <= time + 1e-9]
@@ -60,5 +74,6 @@ class CommandLink:
         for setpoint in due:
             if setpoint.time >= self._arrived:
                 self._arrived = setpoint.time
+                self._stream.hear(setpoint.time, time)
                 newer.append(setpoint)
         return newer

@@ -51,7 +51,9 @@ class OnBoard:
         self.refused = ""
         """Reason for refusing the last request, if it was refused."""
 
-        self.link = CommandLink(scenario.events, scenario.wind.seed, self.flight.command_timeout)
+        self.link = CommandLink(
+            scenario.events, scenario.wind.seed, self.flight.command_timeout, GUIDE_PERIOD
+        )
         self._guide_at = -math.inf
         self._mode_requests = ModeRequests()
 
@@ -66,7 +68,9 @@ class OnBoard:
         for rotor in self.flight.failed_rotors:
             name = f"rotor {rotor + 1}"
             found[name] = watch.failed.get(rotor, f"{name} failed")
-        if self.link.is_lost:
+        if self.link.loses_most:
+            found["link"] = "the link loses most motion commands"
+        elif self.link.is_lost:
             found["link"] = "the link brings no motion commands in time"
         if isinstance(self.guide, MissionGuide) and self.guide.gauge_fault:
             found["battery_gauge"] = self.guide.gauge_fault

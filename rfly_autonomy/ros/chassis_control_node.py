@@ -27,6 +27,7 @@ from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import ChassisController
 from rfly_autonomy.control.joint_chassis import JointChassisController, JointCommandReader
+from rfly_autonomy.control.modes import DRIVEN
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import Trust
 from rfly_autonomy.ros.control_topics import ControlLoop, MotionCommands
@@ -125,12 +126,13 @@ class ChassisControlNode(Node):
             before_tick=(lambda: None) if self._guided else self._use_mode,
         )
 
+        self._commands: MotionCommands | None = None
         if isinstance(self._chassis, JointChassisController):
             self._joints = JointCommandTopics(
                 self, self._diagnostics, self._chassis, settings.robot_description
             )
         else:
-            self._subscribe_commands(name)
+            self._commands = self._subscribe_commands(name)
         subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
         if self._guided:
             subscription(self, RotorCommand, "cmd/rotors", self._on_cmd_rotors, COMMANDS)
@@ -139,7 +141,7 @@ class ChassisControlNode(Node):
 
     # --- commands and mode
 
-    def _subscribe_commands(self, name: str) -> None:
+    def _subscribe_commands(self, name: str) -> MotionCommands:
         commands = MotionCommands(
             self,
             self._diagnostics,
@@ -150,12 +152,15 @@ class ChassisControlNode(Node):
         )
         self._loop.subscribe(AckermannDriveStamped, "cmd/ackermann", self._on_cmd_ackermann)
         commands.subscribe_assist(self._chassis.set_assist)
+        return commands
 
     def _refuse(self, topic: str, why: object) -> None:
         counter = f"refused_{topic.replace('/', '_')}"
         self._diagnostics.refuse(counter, f"{topic} refused: {why}")
 
     def _on_cmd_ackermann(self, message: AckermannDriveStamped) -> None:
+        if self._commands is not None:
+            self._commands.hear("cmd/ackermann", message)
         drive = message.drive
         try:
             self._chassis.set_speed(drive.speed, drive.steering_angle, None, drive.acceleration)
@@ -218,6 +223,7 @@ class ChassisControlNode(Node):
         wheels = "; ".join(self._chassis.wheel_watch.faults.values())
         uncertain = mode is Mode.DRIVE and trust.level >= Trust.STOP
         lost = mode is Mode.DRIVE and self._chassis.command_lost
+        loss = self._commands.loss if self._commands is not None and mode in DRIVEN else ""
         self._diagnostics.set_first(
             [
                 (mode is None, STALE, "no node publishes the mode: the brakes are on"),
@@ -226,6 +232,7 @@ class ChassisControlNode(Node):
                 (steering, ERROR, f"{steering}: it stops"),
                 (wheels, WARN, wheels),
                 (lost, WARN, "the motion command is lost: it brakes"),
+                (loss, WARN, loss),
                 (mode is Mode.DRIVE and self._chassis.stuck.text, WARN, self._chassis.stuck.text),
                 (mode is Mode.DISARMED and self._is_ordered, WARN, _NOT_ARMED),
                 (True, OK, values["mode"]),

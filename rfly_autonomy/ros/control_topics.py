@@ -28,6 +28,7 @@ from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.axle_lift import ASSIST_WORDS, Assist
+from rfly_autonomy.control.command_stream import CommandStream
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.ros.estimate_msgs import is_unknown, odometry_to_estimate
 from rfly_autonomy.ros.node_parameters import MotionCommandParameters
@@ -127,6 +128,8 @@ class MotionCommands:
         stamped = declare_parameters(node, MotionCommandParameters).stamped_cmd_vel
         self._frames = Frames(node, listen=False)
         self._motion = TargetMotion()
+        self._streams: dict[str, CommandStream] = {}
+        """Streams of stamped commands, by topic."""
 
         VelocityCommands(
             node,
@@ -142,6 +145,24 @@ class MotionCommands:
     def refuse(self, topic: str, why: object) -> None:
         """Count and log a refused command."""
         self._diagnostics.refuse(f"refused_{topic.replace('/', '_')}", f"{topic} refused: {why}")
+
+    def hear(self, topic: str, message: Any) -> None:
+        """Take note of a command's stamp, unless it is 0: gaps between stamps show lost ones."""
+        stamp = time_of(message)
+        if not stamp:
+            return
+        before = self.loss
+        stream = self._streams.setdefault(topic, CommandStream())
+        stream.hear(stamp, self._loop.stamp_ns * 1e-9)
+        if self.loss and self.loss != before:
+            self._node.get_logger().warning(self.loss)
+
+    @property
+    def loss(self) -> str:
+        """Topics most of whose commands are lost, in words; empty: none."""
+        now = self._loop.stamp_ns * 1e-9
+        topics = [topic for topic, stream in self._streams.items() if stream.loses_most(now)]
+        return f"most commands on {', '.join(topics)} are lost" if topics else ""
 
     def subscribe_assist(self, take: Callable[[Assist | None], None]) -> None:
         """Subscribe to `cmd/assist`; `take` gets the order to the rotors."""
@@ -163,6 +184,7 @@ class MotionCommands:
             self.refuse("cmd_vel", error)
 
     def _on_cmd_pose(self, message: PoseStamped) -> None:
+        self.hear("cmd/pose", message)
         frame_id = message.header.frame_id or "map"
         try:
             if self._frames.axes(frame_id) is None:

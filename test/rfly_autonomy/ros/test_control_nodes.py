@@ -5,6 +5,7 @@
 estimator.
 """
 
+import itertools
 import json
 import math
 import time
@@ -315,6 +316,37 @@ def test_a_wrench_is_refused_with_the_reason(free):
     push("map", 0.0, 0.0, 9.0)
     plant.peer.spin_until(lambda: refused() > len(cases))
     assert refused() == len(cases) + 1, "two of three were right"
+
+
+@pytest.mark.parametrize("topic", ["cmd/ackermann", "cmd/pose"])
+def test_a_link_that_loses_most_commands_is_told(free, topic):
+    """Of a command each 5 ticks, ten come, and then those after gaps of 4, 8 and 5 others."""
+    from ackermann_msgs.msg import AckermannDriveStamped
+    from geometry_msgs.msg import PoseStamped
+
+    from rfly_common.ros.qos import COMMANDS
+
+    plant, _, _ = free
+    plant.say("arm", "DRIVE")
+    tasks = {"cmd/ackermann": ("chassis",), "cmd/pose": ("flight", "chassis")}[topic]
+    kind = {"cmd/ackermann": AckermannDriveStamped, "cmd/pose": PoseStamped}[topic]
+    commands = plant.peer.publisher(kind, f"bug/{topic}", COMMANDS)
+    plant.peer.spin_until(lambda: commands.get_subscription_count() == len(tasks))
+    gaps = itertools.chain([0.02] * 12, itertools.cycle((0.08, 0.16, 0.10)))
+    due = plant.sim.time
+
+    def command():
+        nonlocal due
+        if plant.sim.time >= due - 1e-9:
+            due = plant.sim.time + next(gaps)
+            message = kind()
+            seconds, nanoseconds = divmod(plant.sim.time_ns, 10**9)
+            message.header.stamp.sec, message.header.stamp.nanosec = seconds, nanoseconds
+            commands.publish(message)
+
+    text = f"most commands on {topic} are lost"
+    told = lambda task: text in (plant.status(task) or ("", ""))[1]  # noqa: E731
+    plant.run_until(lambda: all(map(told, tasks)), command)
 
 
 def test_driving_by_each_command_and_braking_without(free):

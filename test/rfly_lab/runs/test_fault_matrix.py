@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_bringup.cli.main import main
@@ -20,6 +21,7 @@ from rfly_lab.runs.fault_matrix import (
     MatrixTable,
     all_cases,
     chosen_cases,
+    fly_case,
     missing_runs,
     read_matrix,
 )
@@ -168,6 +170,28 @@ def test_the_page_tells_what_made_it_and_what_is_missed():
     assert "| 2 reached | 0.50 | **1.50 missed** |" in row
     assert "(position): 30 0 0" in other
     assert "missed" not in other
+
+
+@pytest.mark.parametrize(
+    ("phase", "end_time", "seed"),
+    [
+        ("drive", 6, 0),
+        *(exhaustively("drive", 16, seed) for seed in range(5)),
+        *(exhaustively("flight", 16, seed) for seed in range(5)),
+    ],
+)
+def test_a_link_that_loses_nine_of_ten_commands_is_named(phase, end_time, seed, monkeypatch):
+    """A gap of 0.5 s came after up to 8.2 s, or never."""
+    shorter = fault_matrix.DRIVEN.replace("time_s: 16", f"time_s: {end_time}")
+    monkeypatch.setattr(fault_matrix, "DRIVEN", shorter)
+    [case] = chosen_cases(["link"], ["intermittent"], [phase])
+    result = fly_case(case, seed)
+    assert result.named in (
+        "the link loses most motion commands",
+        "the link brings no motion commands in time",
+    )
+    assert result.named_after_s < 2.0
+    assert result.outcome == "reached" or end_time == 6
 
 
 def test_the_command_drives_writes_and_goes_on(tmp_path, monkeypatch, capsys):

@@ -1,0 +1,99 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Watch over a stream of commands, by which a link that loses most of them is found.
+
+Theory of operation. A sender has a rate. The stamps of its commands show it: once ten gaps between
+them are alike, their mean is the period. A link that loses commands by chance leaves gaps of one,
+two or many periods, in any order. So it loses most commands if fewer than half of those that were
+due have come, and the long gaps differ. A stream that stops and goes on has one long gap, the long
+gaps of one that becomes slower are alike, and one that becomes faster has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from itertools import pairwise
+
+RECENT = 10
+"""Number of gaps by which a stream is judged, and that have to be alike to show its period."""
+
+ALIKE = 1.5
+"""Ratio of two gaps below which they are alike. Below it a gap to the period lacks no command."""
+
+LOSSY_SHARE = 0.5
+"""Share of the due commands that come below which most are lost."""
+
+SOUND_SHARE = 0.75
+"""Share of the due commands that come above which the link is sound again."""
+
+CHANGES = 2
+"""Number of times that a long gap follows one of another length by which commands are lost.
+
+A stream that changes its rate does so once.
+"""
+
+PAUSE = 0.5
+"""Gap after which a stream begins anew, s: its sender may have stopped on purpose."""
+
+SILENCE = 2.0
+"""Time without a command after which nothing is known of the link, s."""
+
+
+class CommandStream:
+    """Stream of commands from one sender."""
+
+    def __init__(self, period: float = math.nan) -> None:
+        """`period`: known time between commands, s; NaN: the stream shows it."""
+        self._period = period
+        self._stamp = math.nan
+        self._heard_at = -math.inf
+        self._loses_most = False
+        self._gaps: deque[float] = deque(maxlen=RECENT)
+        """Last times between two stamps, s."""
+
+    def loses_most(self, time: float) -> bool:
+        """Return whether most commands are lost, as those until `time`, s, have shown."""
+        return self._loses_most and time - self._heard_at <= SILENCE
+
+    def hear(self, stamp: float, time: float) -> None:
+        """Take note of a command by its stamp, s. `time`: of the receiver's clock, s.
+
+        Two commands of one stamp are one.
+        """
+        gap = stamp - self._stamp
+        if gap == 0.0:
+            return
+        if not -SILENCE < gap <= SILENCE:
+            self._loses_most = False
+        self._stamp = stamp
+        self._heard_at = time
+        if 0.0 < gap <= PAUSE:
+            self._gaps.append(gap)
+            self._judge()
+        else:
+            self._gaps.clear()
+
+    def _judge(self) -> None:
+        """Learn the period from gaps that are alike, or find the share of commands that came."""
+        gaps = self._gaps
+        way = sum(gaps)
+        share = len(gaps) * self._period / way
+        if share < LOSSY_SHARE and self._changes() >= CHANGES:
+            self._loses_most = True
+        if len(gaps) < RECENT:
+            return
+
+        is_regular = max(gaps) < ALIKE * min(gaps)
+        if is_regular:
+            self._period = way / RECENT
+        if is_regular or share > SOUND_SHARE:
+            self._loses_most = False
+
+    def _changes(self) -> int:
+        """Return how often a long gap follows one of another length."""
+        long = ALIKE * self._period
+        return sum(
+            min(pair) > long and max(pair) >= ALIKE * min(pair) for pair in pairwise(self._gaps)
+        )

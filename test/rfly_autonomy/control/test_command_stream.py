@@ -1,0 +1,123 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Streams of commands: a link that loses most is told from a sender that changes its mind."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rfly_autonomy.control.command_stream import PAUSE, SILENCE, CommandStream
+
+STEADY = [0.02] * 10
+
+
+def lossy_at(gaps, period=math.nan):
+    """Return the numbers (from 1) of the gaps, s, after which most commands count as lost."""
+    stream = CommandStream(period)
+    time = 0.0
+    stream.hear(time, time)
+    lossy = []
+    for number, gap in enumerate(gaps, start=1):
+        time += gap
+        stream.hear(time, time)
+        if stream.loses_most(time):
+            lossy.append(number)
+    return lossy
+
+
+@pytest.mark.parametrize(
+    ("gaps", "period", "lossy"),
+    [
+        # gaps of 2, 5 and 3 periods after seven of one: 10 commands of 17
+        ([*STEADY, 0.04, 0.10, 0.06, *STEADY], math.nan, []),
+        # gaps of 4, 8 and 5 periods: 10 commands of 24
+        ([*STEADY, 0.08, 0.16, 0.10], math.nan, [13]),
+        # with nine sound ones and the gap of 5 it is 10 of 14, and then 10 of 10
+        ([*STEADY, 0.08, 0.16, 0.10, *STEADY], math.nan, list(range(13, 23))),
+        ([0.08, 0.16, 0.10], 0.02, [3]),
+        ([0.08, 0.16, 0.10], math.nan, []),
+        ([*STEADY[1:], 0.08, 0.16, 0.10], math.nan, []),
+        ([*STEADY, 0.3, *STEADY, 0.4, *STEADY], math.nan, []),
+        ([*STEADY, *[0.2] * 30], math.nan, []),
+        ([*STEADY, 0.12, *[0.3] * 30], math.nan, []),
+        ([*[0.4] * 10, *STEADY, *STEADY], math.nan, []),
+        ([*STEADY, 3.0, 0.08, 0.16, 0.10], math.nan, [14]),
+    ],
+    ids=[
+        "half come",
+        "few come",
+        "sound again",
+        "of a known period",
+        "from the first on",
+        "period not shown yet",
+        "pauses",
+        "slower",
+        "slower after a pause",
+        "faster",
+        "after a silence",
+    ],
+)
+def test_few_commands_in_gaps_that_differ_are_a_link_that_loses_them(gaps, period, lossy):
+    assert lossy_at(gaps, period) == lossy
+
+
+@pytest.mark.parametrize("loss", [0.7, 0.8, 0.9])
+def test_most_losses_by_chance_are_noticed_within_two_seconds(loss):
+    """Of 300 links that do so after 1 s at most 2 % are late, but for pauses of 0.5 s."""
+    rng = np.random.default_rng(3)
+    late = 0
+    for _ in range(300):
+        arrives = rng.random(150) >= loss
+        arrives[:50] = True
+        stamps = 0.02 * np.flatnonzero(arrives)
+        gaps = np.diff(stamps)
+        lossy = lossy_at(gaps.tolist())
+        assert not lossy or stamps[lossy[0]] > 1.0
+        late += not lossy and gaps.max() <= PAUSE
+    assert late <= 6
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.005, 0.45), st.integers(12, 30), st.floats(0.0, 5.0)),
+        min_size=1,
+        max_size=6,
+    ),
+    st.integers(0, 2**32 - 1),
+)
+def test_a_sender_that_starts_stops_and_changes_its_rate_loses_nothing(parts, seed):
+    """Each part is a period, s, a number of commands that come up to 15 % off, and a pause, s."""
+    rng = np.random.default_rng(seed)
+    gaps = []
+    for period, count, pause in parts:
+        gaps += (period * rng.uniform(0.85, 1.15, count)).tolist()
+        gaps.append(pause)
+    assert lossy_at(gaps) == []
+
+
+def test_after_a_silence_nothing_is_known_of_the_link():
+    stream = CommandStream(0.02)
+    for stamp in (0.0, 0.08, 0.24, 0.34):
+        stream.hear(stamp, 100.0 + stamp)
+    assert stream.loses_most(100.34 + SILENCE)
+    assert not stream.loses_most(100.36 + SILENCE)
+
+
+def test_a_clock_that_goes_back_begins_anew():
+    stream = CommandStream(0.02)
+    for stamp in (50.0, 50.08, 50.24, 50.34, 0.0):
+        stream.hear(stamp, stamp)
+    assert not stream.loses_most(0.0)
+
+
+def test_commands_of_one_stamp_count_once():
+    stream = CommandStream(0.02)
+    for stamp in (0.0, 0.08, 0.08, 0.08, 0.08, 0.24, 0.24, 0.34):
+        stream.hear(stamp, stamp)
+    assert stream.loses_most(0.34)
