@@ -11,6 +11,7 @@ import socket
 import ssl
 import subprocess
 import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -321,6 +322,27 @@ def test_a_server_that_drips_its_head(server, soon):
     with pytest.raises(TerrainFormatError, match="not answered within"):
         tiles_of(server)
     ended.set()
+
+
+def test_a_server_that_drips_its_tls_handshake(soon):
+    """Each byte of a record of 16 kB comes in time, and its end does not."""
+    ended = threading.Event()
+
+    def drip(listener):
+        with listener.accept()[0] as peer, suppress(OSError):
+            peer.recv(4096)
+            peer.sendall(b"\x16\x03\x03\x3f\x00\x02\x00\x3e\xfc")
+            while not ended.wait(0.02):
+                peer.sendall(b"\0")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,), daemon=True)
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(TerrainFormatError, match="not answered within"):
+            find_tiles("Country", [url])
+        ended.set()
+        thread.join()
 
 
 def test_a_connection_that_the_server_closed_meanwhile_is_made_anew(server, folder):
