@@ -32,6 +32,7 @@ from rfly_terrain.files.dem_import import local_crs
 from rfly_terrain.files.raster_file import rasterio_module, unshifted_datum
 from rfly_terrain.height_map.places import place_origin, position_of
 from rfly_terrain.height_map.point_cloud import Region
+from rfly_terrain.height_map.terrain import RETRY_S
 from rfly_terrain.imagery.picture_file import PictureFile
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Imagery:
         self.pixel = 1.0 / math.sqrt(max(abs(float(np.linalg.det(sides))), 1e-12))
         """Side of a pixel on the ground, m, about."""
         self._clock: Callable[[], float] = time.monotonic
-        self._failed: dict[tuple[int, int, int], tuple[float, str]] = {}
+        self._failed: dict[tuple[int, int, int], tuple[float, RflyError]] = {}
         """Times, s, at which tiles of colours could not be read, and why, until they can."""
         self._lock = threading.Lock()
         self._tile = functools.lru_cache(_TILES_KEPT)(self._read_tile)
@@ -141,7 +142,7 @@ class Imagery:
         """
         begin = self._clock() - PROBLEM_S
         with self._lock:
-            reasons = (reason for time_s, reason in self._failed.values() if time_s >= begin)
+            reasons = (str(why) for time_s, why in self._failed.values() if time_s >= begin)
             return next(reasons, "")
 
     def texture(self, region: Region, width: int, height: int) -> NDArray[np.uint8]:
@@ -194,7 +195,8 @@ class Imagery:
         """Return the colours of points of the ground, RGBA, (…, 4); opacity 0: none is known.
 
         `size`: side of the ground around each point, m, whose mean colour it gets, to within a
-        factor of √2; by default that of a pixel.
+        factor of √2; by default that of a pixel. Raises RflyError for a tile of colours that cannot
+        be read, which is tried again RETRY_S later.
         """
         east, north, sizes = np.broadcast_arrays(x, y, size)
         shape = east.shape
@@ -225,6 +227,11 @@ class Imagery:
     def _read_tile(self, level: int, i: int, j: int) -> NDArray[np.uint8]:
         """Return a tile, the i-th to the east and the j-th to the south of the origin."""
         key = (level, i, j)
+        with self._lock:
+            tried_s, why = self._failed.get(key, (-math.inf, RflyError()))
+        if self._clock() < tried_s + RETRY_S:
+            raise type(why)(str(why))
+
         pixel = self.pixel * 2.0**level
         x = np.array([i * _TILE - 1, (i + 1) * _TILE + 1]) * pixel
         y = np.array([-(j + 1) * _TILE - 1, -j * _TILE + 1]) * pixel
@@ -232,7 +239,8 @@ class Imagery:
             tile = self.texture((x[0], x[1], y[0], y[1]), _TILE + 2, _TILE + 2)
         except RflyError as error:
             with self._lock:
-                self._failed[key] = self._clock(), str(error)
+                # without what its traceback holds
+                self._failed[key] = self._clock(), type(error)(str(error))
                 if len(self._failed) > _TILES_KEPT:
                     del self._failed[next(iter(self._failed))]
             raise

@@ -138,14 +138,18 @@ def test_no_points_have_no_colours(quarters):
 def test_a_tile_of_colours_that_failed_is_read_again(quarters, monkeypatch):
     """The reason is known until that tile can be read, whatever other tiles do meanwhile.
 
-    It is forgotten 10 s after the last try, when the camera looks elsewhere.
+    It is forgotten 10 s after the last try, when the camera looks elsewhere. In the 5 s after a try
+    the frames of a camera read nothing.
     """
     from rfly_common.errors import RflyError, TerrainFormatError
 
     read = quarters.texture
     is_away = True
+    reads = 0
 
     def texture(region, *size):
+        nonlocal reads
+        reads += 1
         if is_away and region[0] < 0.0:
             raise TerrainFormatError("photo.tif: not there")
         return read(region, *size)
@@ -167,5 +171,13 @@ def test_a_tile_of_colours_that_failed_is_read_again(quarters, monkeypatch):
         quarters.colours(-far, 0.0)
     assert quarters.problem == "photo.tif: not there"
     is_away = False
+    before = reads
+    for now in (111.1, 113.0, 115.9):
+        with pytest.raises(TerrainFormatError, match="not there"):
+            quarters.colours(-far, 0.0)
+    assert reads == before
+    now = 116.0
     assert quarters.colours(-far, 0.0).shape == (4,)
+    assert reads == before + 1
     assert quarters.problem == ""
+    assert quarters.colours(-far, 0.0).shape == (4,)
