@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -15,12 +16,13 @@ from rclpy.timer import Timer
 from rfly_suite.msg import TerrainMap
 
 from rfly_common.diagnostic_reasons import Notice, Reason
-from rfly_common.errors import RflyError
-from rfly_common.geodesy import geo_point
+from rfly_common.errors import RflyError, WorkError
+from rfly_common.geodesy import GeoPoint, geo_point
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
+from rfly_common.ros.run_loop import in_thread
 from rfly_terrain.files.terrain_message import msg_to_height_map
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
@@ -35,13 +37,47 @@ NO_MAP_YET = Notice(NOT_YET, Reason.NO_TERRAIN_MAP)
 """NOT_YET for the diagnostics."""
 
 
+class _Wanted(NamedTuple):
+    """A map that has been announced."""
+
+    message: TerrainMap
+    wait_s: float
+    """Time after which its files are read again, s."""
+
+    @property
+    def is_in_files(self) -> bool:
+        """True if its heights are in files of this host."""
+        return len(self.message.height) == 0
+
+    @property
+    def geo_origin(self) -> GeoPoint:
+        """Latitude and longitude in degrees and altitude in m of the origin."""
+        latitude, longitude, altitude = (float(value) for value in self.message.geo_origin)
+        return latitude, longitude, altitude
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from other maps."""
+        message = self.message
+        grid = (message.origin_x, message.origin_y, message.step_x, message.step_y)
+        size = (message.rows, message.columns)
+        return message.sha256, message.name, *grid, *size, *self.geo_origin
+
+
+class _Found(NamedTuple):
+    """A map that has been read."""
+
+    terrain: HeightMap
+    geo_origin: GeoPoint
+
+
 class LatestTerrain:
     """The newest usable map of the latched topic `terrain_map`.
 
     It has the parameter `map_search_path`. `changed(terrain, geo_origin)` is called for each new
     map (geo_origin: latitude and longitude in degrees, altitude in m). After an unusable map the
-    previous one stays, and `error` says why until a usable map comes. A map that is read from files
-    of this host is tried again, because they may come later.
+    previous one stays, and `error` says why until a usable map comes. Files of this host are read
+    in a thread, and tried again, because they may come later.
     """
 
     def __init__(
@@ -53,6 +89,9 @@ class LatestTerrain:
         self._changed = changed
         self._diagnostics: Diagnostics | None = None
         self._seen: tuple[Any, ...] | None = None
+        self._wanted: _Wanted | None = None
+        """The map that was announced last."""
+        self._is_reading = False
         self._retry: Timer | None = None
         self._waiting: list[Future] = []
         self.search_path = tuple(declare_parameters(node, LatestTerrainParameters).map_search_path)
@@ -97,51 +136,76 @@ class LatestTerrain:
 
     def _on_terrain_map(self, message: TerrainMap) -> None:
         """Take a new map; the same one again changes nothing."""
-        self._take(message, RETRY_S)
+        self._take(_Wanted(message, RETRY_S))
 
-    def _take(self, message: TerrainMap, wait_s: float) -> None:
-        """Take a map; if its files cannot be read here, try again after `wait_s`."""
+    def _take(self, wanted: _Wanted) -> None:
+        """Use a map at once, or when it has been read from files of this host."""
         if self._retry is not None:
             self._node.destroy_timer(self._retry)
             self._retry = None
-        latitude, longitude, altitude = (float(value) for value in message.geo_origin)
-        grid = (
-            message.origin_x,
-            message.origin_y,
-            message.step_x,
-            message.step_y,
-            message.rows,
-            message.columns,
-        )
-        seen = (message.sha256, message.name, *grid, latitude, longitude, altitude)
-        if message.sha256 and seen == self._seen and not self.error:
+        self._wanted = wanted
+        if self._is_known(wanted):
             return
+        executor = self._node.executor
+        if not wanted.is_in_files or executor is None:
+            self._use(wanted, _read(wanted, self.search_path))
+        elif not self._is_reading:
+            self._is_reading = True
+            executor.create_task(self._read_files, wanted)
 
+    async def _read_files(self, wanted: _Wanted) -> None:
+        """Read a map in a thread, and then the one that has taken its place meanwhile."""
+        found: _Found | Exception
         try:
-            terrain = msg_to_height_map(message, self.search_path)
-            geo_origin = geo_point(
-                (latitude, longitude, altitude), f"terrain_map {message.name!r}: geo_origin"
-            )
-        except (RflyError, OSError) as error:
-            if len(message.height) == 0:
-                self._retry = self._node.create_timer(
-                    wait_s,
-                    lambda: self._take(message, min(2.0 * wait_s, LONGEST_WAIT_S)),
-                    clock=Clock(clock_type=ClockType.STEADY_TIME),
-                )
-            text = " ".join(str(error).split())
-            if wait_s > RETRY_S and text == self.error:  # told already
-                return
-            self.error = text
-            self._node.get_logger().error(text)
-            if self._diagnostics is not None:
-                self._diagnostics.count("refused_terrains")
-                self._diagnostics.publish()
+            found = await in_thread(self._node, partial(_read, wanted, self.search_path))
+        except WorkError as error:
+            found = error
+        self._is_reading = False
+        newest = self._wanted
+        if newest is wanted:
+            self._use(wanted, found)
+        elif newest is not None and newest.is_in_files:
+            self._take(newest)
+
+    def _is_known(self, wanted: _Wanted) -> bool:
+        """Return whether a map is in use already."""
+        return bool(wanted.message.sha256) and wanted.key == self._seen and not self.error
+
+    def _use(self, wanted: _Wanted, found: _Found | Exception) -> None:
+        """Use what was read; where files were at fault, try again after the map's wait."""
+        if not isinstance(found, Exception):
+            self.terrain = found.terrain
+            self.error = ""
+            self._seen = wanted.key
+            self._changed(*found)
             self._wake()
             return
 
-        self.terrain = terrain
-        self.error = ""
-        self._seen = seen
-        self._changed(terrain, geo_origin)
+        if wanted.is_in_files:
+            again = wanted._replace(wait_s=min(2.0 * wanted.wait_s, LONGEST_WAIT_S))
+            self._retry = self._node.create_timer(
+                wanted.wait_s,
+                lambda: self._take(again),
+                clock=Clock(clock_type=ClockType.STEADY_TIME),
+            )
+        text = " ".join(str(found).split())
+        if wanted.wait_s > RETRY_S and text == self.error:  # told already
+            return
+        self.error = text
+        self._node.get_logger().error(text)
+        if self._diagnostics is not None:
+            self._diagnostics.count("refused_terrains")
+            self._diagnostics.publish()
         self._wake()
+
+
+def _read(wanted: _Wanted, search_path: tuple[str, ...]) -> _Found | Exception:
+    """Return a map, or why it cannot be used."""
+    message = wanted.message
+    try:
+        terrain = msg_to_height_map(message, search_path)
+        return _Found(
+            terrain, geo_point(wanted.geo_origin, f"terrain_map {message.name!r}: geo_origin")
+        )
+    except (RflyError, OSError) as error:
+        return error

@@ -172,7 +172,8 @@ def test_a_tile_of_colours_that_failed_is_read_again(quarters, monkeypatch):
     assert quarters.problem == "photo.tif: not there"
     is_away = False
     before = reads
-    for now in (111.1, 113.0, 115.9):
+    for later in (111.1, 113.0, 115.9):
+        now = later
         with pytest.raises(TerrainFormatError, match="not there"):
             quarters.colours(-far, 0.0)
     assert reads == before
