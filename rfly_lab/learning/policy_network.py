@@ -5,12 +5,18 @@
 
 ONNX can loop, make tensors of any size, and read files beside the model. A policy is a handful of
 layers and does none of it.
+
+Theory of operation. A load computes what depends on constants alone. So nothing large may: layers
+multiply what depends on the input by constants. That bounds each operation by the memory and the
+size of the file; a run at load that takes longer than LONGEST_RUN_S is ended between two of them.
 """
 
 from __future__ import annotations
 
 import enum
 import functools
+import math
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +28,12 @@ from rfly_common.imports import require
 
 MOST_NODES = 200
 """Most operations of a network."""
+MOST_INPUTS = 50
+"""Most inputs of an operation."""
+MOST_FOLDED = 1 << 24
+"""Most work of an operation on constants alone: product of the sizes of its inputs, bytes."""
+LONGEST_RUN_S = 5.0
+"""Longest time of a run by which a network is checked, s."""
 MOST_MEMORY = 512 * 1024 * 1024
 """Most memory of all networks of a process, bytes."""
 _NAMES = (
@@ -32,6 +44,8 @@ _NAMES = (
 )
 OPERATIONS = frozenset(_NAMES.split())
 """Operations that a network may have: none repeats others, or takes a size from its input."""
+_PRODUCTS = frozenset({"MatMul", "Gemm"})
+"""Operations that multiply matrices."""
 
 
 class _Model(enum.IntEnum):
@@ -46,12 +60,15 @@ class _Graph(enum.IntEnum):
 
     NODE = 1
     INITIALIZER = 5
+    INPUT = 11
     SPARSE_INITIALIZER = 15
 
 
 class _Node(enum.IntEnum):
     """Fields of a NodeProto."""
 
+    INPUT = 1
+    OUTPUT = 2
     OPERATION = 4
     ATTRIBUTE = 5
     DOMAIN = 7
@@ -71,6 +88,7 @@ class _Attribute(enum.IntEnum):
 class _Tensor(enum.IntEnum):
     """Fields of a TensorProto."""
 
+    NAME = 8
     EXTERNAL_DATA = 13
     DATA_LOCATION = 14
 
@@ -123,17 +141,37 @@ class PolicyNetwork:
 
         # the file's shapes are only its word
         for rows in (1, 3):
-            shape = self.run(np.zeros((rows, seen), np.float32)).shape
+            shape = self._run_briefly(np.zeros((rows, seen), np.float32)).shape
             if shape != (rows, acted):
                 raise ConfigError(f"output: {shape} for {rows} rows, expected {(rows, acted)}")
 
-    def run(self, rows: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Return its output. Raise ConfigError where it can't be had, as for lack of memory."""
-        name = self._session.get_inputs()[0].name
+    def run(self, rows: NDArray[np.floating], options: Any = None) -> NDArray[np.float32]:
+        """Return its output. Raise ConfigError where it can't be had, as for lack of memory.
+
+        `options` are onnxruntime's own.
+        """
+        inputs = {self._session.get_inputs()[0].name: np.asarray(rows, np.float32)}
         try:
-            return np.asarray(self._session.run(None, {name: np.asarray(rows, np.float32)})[0])
+            return np.asarray(self._session.run(None, inputs, options)[0])
         except Exception as error:  # noqa: BLE001 - as above
             raise ConfigError(f"the network fails: {_first_line(error)}") from None
+
+    def _run_briefly(self, rows: NDArray[np.floating]) -> NDArray[np.float32]:
+        """Return its output. Raise ConfigError also if it takes too long."""
+        options = require("onnxruntime", "a policy").RunOptions()
+        timer = threading.Timer(LONGEST_RUN_S, setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            return self.run(rows, options)
+        except ConfigError as error:
+            if options.terminate:
+                raise ConfigError(
+                    f"{len(rows)} rows take more than {LONGEST_RUN_S:g} s, expected less"
+                ) from error
+            raise
+        finally:
+            timer.cancel()
 
 
 @functools.cache
@@ -150,22 +188,30 @@ def _bound_memory() -> None:
 
 def _check(content: bytes) -> None:
     """Raise ConfigError for a model that does more than layers do."""
-    nodes = 0
+    parts: list[tuple[int, bytes]] = []
     for field, graph in _messages(content):
         if field == _Model.FUNCTIONS:
             raise ConfigError("it has functions of its own, expected operations alone")
-        if field != _Model.GRAPH:
-            continue
-        for part, data in _messages(graph):
-            if part == _Graph.SPARSE_INITIALIZER:
-                raise ConfigError("it has sparse tensors, expected dense ones")
-            if part == _Graph.INITIALIZER:
-                _check_tensor(data)
-            if part == _Graph.NODE:
-                nodes += 1
-                if nodes > MOST_NODES:
-                    raise ConfigError(f"more than {MOST_NODES} operations")
-                _check_node(data)
+        if field == _Model.GRAPH:
+            parts += _messages(graph)
+
+    # sizes of constants by name, bytes; an operation's may be larger than what is there
+    sizes: dict[str, int] = {}
+    for part, data in parts:
+        if part == _Graph.SPARSE_INITIALIZER:
+            raise ConfigError("it has sparse tensors, expected dense ones")
+        if part == _Graph.INITIALIZER:
+            sizes |= dict.fromkeys(_names(data, _Tensor.NAME), len(data))
+            _check_tensor(data)
+    inputs = {name for part, data in parts if part == _Graph.INPUT for name in _names(data, 1)}
+
+    nodes = [data for part, data in parts if part == _Graph.NODE]
+    if len(nodes) > MOST_NODES:
+        raise ConfigError(f"more than {MOST_NODES} operations")
+    depends = inputs - sizes.keys()
+    for node in nodes:
+        _check_node(node)
+        _check_work(node, depends, sizes)
 
 
 def _check_node(node: bytes) -> None:
@@ -188,12 +234,43 @@ def _check_node(node: bytes) -> None:
         )
 
 
+def _check_work(node: bytes, depends: set[str], sizes: dict[str, int]) -> None:
+    """Raise ConfigError for an operation that may work for long.
+
+    `depends`: names of what depends on the network's input; `sizes`: of constants, bytes. The
+    names of its outputs are added to one of them.
+    """
+    operation = _names(node, _Node.OPERATION)[-1]
+    inputs = _names(node, _Node.INPUT)
+    if len(inputs) > MOST_INPUTS:
+        raise ConfigError(f"{operation} of {len(inputs)} inputs, expected at most {MOST_INPUTS}")
+    outputs = _names(node, _Node.OUTPUT)
+    given = [name for name in inputs if name]
+    if not set(given) <= depends | sizes.keys():
+        raise ConfigError(f"{operation} comes before its inputs, expected operations in order")
+    if not depends.isdisjoint(given):
+        if operation in _PRODUCTS and depends.issuperset(inputs[:2]):
+            raise ConfigError(f"{operation} without a constant, expected one of its two inputs")
+        depends.update(outputs)
+        return
+
+    work = math.prod(sizes[name] for name in given) if given else 0
+    if work > MOST_FOLDED:
+        raise ConfigError(f"{operation} of large constants, expected its result in their place")
+    sizes |= dict.fromkeys(outputs, max(work, len(node)))
+
+
 def _check_tensor(tensor: bytes) -> None:
     """Raise ConfigError for a tensor whose numbers are in another file."""
     for field in _fields(tensor):
         number = field.field_number
         if number == _Tensor.EXTERNAL_DATA or (number == _Tensor.DATA_LOCATION and field.data):
             raise ConfigError("a tensor's numbers are in another file, expected all in one")
+
+
+def _names(message: bytes, number: int) -> list[str]:
+    """Return the texts in a field of a message."""
+    return [data.decode(errors="replace") for field, data in _messages(message) if field == number]
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:

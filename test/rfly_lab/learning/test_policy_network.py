@@ -15,6 +15,7 @@ import pytest
 
 from rfly_common.errors import ConfigError
 from rfly_lab import Policy, shipped_policy
+from rfly_lab.learning import policy_network
 from rfly_lab.learning.policy_network import MOST_NODES, PolicyNetwork
 
 pytestmark = pytest.mark.needs("onnxruntime")
@@ -160,16 +161,90 @@ def test_numbers_of_another_file_are_never_read(
         Policy("policy.onnx")
 
 
+ONES = tensor("one", np.ones((3, 1), np.float32))
+
+
+def column(rows: int) -> tuple[bytes, ...]:
+    """Nodes and a tensor that make the output "column", (rows, 1), of an input of one row."""
+    product = node("MatMul", "x one", "sum")
+    return (
+        product,
+        node("Add", "sum many", "column"),
+        tensor("many", np.ones((rows, 1), np.float32)),
+    )
+
+
 def test_a_network_does_not_fill_the_memory() -> None:
     """A column and a row of 20,000 numbers make a table of 1.6 GB."""
-    column = tensor("a", np.ones((20_000, 1), np.float32))
     row = tensor("b", np.ones((1, 20_000), np.float32))
-    table = node("MatMul", "a b", "c")
-    narrow = node("MatMul", "c a", "s")  # (20,000, 1): shapes that can be worked out stay small
-    last = node("Add", "z s", "y")
-    network = PolicyNetwork(model(INTO_Z, table, narrow, last, tensors=(W, column, row)))
+    narrow = tensor("a", np.ones((20_000, 2), np.float32))
+    *nodes, many = column(20_000)
+    table = node("MatMul", "column b", "c")
+    last = node("MatMul", "c a", "y")
+    network = PolicyNetwork(model(*nodes, table, last, tensors=(ONES, many, row, narrow)))
     with pytest.raises(ConfigError, match=r"the network fails: .*[Mm]emory"):
         network.run(np.zeros((1, 3), np.float32))
+
+
+LARGE = tensor("w", np.ones((300, 300), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (model(node("MatMul", "w w", "v"), LAYER, tensors=(LARGE,)), "MatMul of large constants"),
+        (
+            model(node("Transpose", "w", "v"), node("Add", "v w", "u"), LAYER, tensors=(LARGE,)),
+            "Add of large constants",
+        ),
+        # an input with a value of its own is a constant
+        (
+            model(node("Mul", "w w", "v"), field(11, side("w", 2)), LAYER, tensors=(LARGE,)),
+            "Mul of large constants",
+        ),
+        (model(node("MatMul", "x x", "y")), "MatMul without a constant"),
+        (model(INTO_Z, node("Gemm", "x z", "y"), tensors=(W,)), "Gemm without a constant"),
+        (model(node("Tanh", "z", "y"), INTO_Z, tensors=(W,)), "Tanh comes before its inputs"),
+        (model(node("Sum", "x " * 51, "y")), "Sum of 51 inputs, expected at most 50"),
+    ],
+)
+def test_models_that_could_work_for_long(content: bytes, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        PolicyNetwork(content)
+
+
+def test_small_constants_may_be_worked_out() -> None:
+    """Exporters leave things such as a variance and its epsilon."""
+    variance = tensor("v", np.full((1, 3), 3.0, np.float32))
+    one = tensor("e", np.ones(1, np.float32))
+    nodes = (
+        node("Add", "v e", "s"),
+        node("Sqrt", "s", "d"),
+        node("Div", "x d", "n"),
+        node("MatMul", "n w", "y"),
+    )
+    network = PolicyNetwork(model(*nodes, tensors=(variance, one, W)))
+    assert network.run(np.ones((1, 3))) == pytest.approx(0.5 * WEIGHTS.sum(axis=0, keepdims=True))
+
+
+def test_a_network_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It multiplies 20,000 rows by a matrix of 700 x 700 some 100 times: a minute of a core."""
+    monkeypatch.setattr(policy_network, "LONGEST_RUN_S", 0.2)
+    *nodes, many = column(20_000)
+    size = 700
+    wide = tensor("wide", np.ones((1, size), np.float32))
+    square = tensor("square", np.full((size, size), 1.0 / size, np.float32))
+    nodes.append(node("MatMul", "column wide", "p0"))
+    nodes += [node("MatMul", f"p{i} square", f"p{i + 1}") for i in range(100)]
+    nodes.append(node("MatMul", "p100 narrow", "q"))
+    narrow = tensor("narrow", np.ones((size, 2), np.float32))
+    first = tensor("i", np.array([0]))
+    end = tensor("k", np.array([1]))
+    nodes += [node("Slice", "q i k", "first"), INTO_Z, node("Add", "z first", "y")]
+    tensors = (ONES, many, wide, square, narrow, first, end, W)
+    network = PolicyNetwork(model(*nodes, tensors=tensors))
+    with pytest.raises(ConfigError, match=r"1 rows take more than 0\.2 s, expected less"):
+        network.check_sizes(3, 2)
 
 
 def test_the_shipped_policies_are_small() -> None:
