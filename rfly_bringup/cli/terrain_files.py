@@ -243,16 +243,15 @@ def _print_import(facts: "ImportFacts") -> None:
         )
 
     axes = facts.axes
-    if axes is not None and not axes.is_true:
+    if axes is not None and (facts.is_resampled or facts.is_shifted):
         turn = f"{degrees(axes.north_turn):+.2f}°"
         print(
             f"the raster's north is {turn} from true north, its lengths are {axes.scale:.4f} of "
-            "those on the ground: "
+            f"those on the ground{_shift_text(facts)}: "
             + (
                 "resampled with true north and metres"
                 if facts.is_resampled
-                else f"kept, so corners are up to {facts.largest_error:.1f} m off and the map "
-                "names no latitude and longitude"
+                else "kept, so the map names no latitude and longitude"
             )
         )
     print(
@@ -260,6 +259,11 @@ def _print_import(facts: "ImportFacts") -> None:
         if facts.vertical_datum
         else "the file does not say what its heights are above; most models count from sea level"
     )
+
+
+def _shift_text(facts: "ImportFacts") -> str:
+    """Return how far the raster's own cells are from their true places, if that is too far."""
+    return f", its cells up to {facts.largest_shift:.3g} m off" if facts.is_shifted else ""
 
 
 def export(

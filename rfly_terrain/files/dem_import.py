@@ -3,11 +3,11 @@
 
 """Import of digital elevation models: GeoTIFF and four other formats of heights.
 
-A raster in metres keeps its own cells, bit by bit, if its projection is true to scale and north
-around the origin, or on request; rows from the south or columns from the east are only turned
-round. All others (degrees, feet, rotated, UTM off its meridian, Web Mercator, polar stereographic)
-are warped onto a local metric grid: the transverse Mercator projection of `geodetic_to_ned` about
-the map's origin, so x is east and y is north.
+A raster in metres keeps its own cells, bit by bit, if all are within MAX_SHIFT of a cell of where
+x east and y north have them, or on request; rows from the south or columns from the east are only
+turned round. All others (degrees, feet, rotated, UTM far from its meridian, Web Mercator, polar
+stereographic) are warped onto a local metric grid: the transverse Mercator projection of
+`geodetic_to_ned` about the map's origin, so x is east and y is north.
 """
 
 from __future__ import annotations
@@ -52,10 +52,8 @@ _Pair = tuple[float, float]
 
 MIN_CELL = 0.01
 """Smallest side of a cell, m. Degrees in a file that says metres are smaller."""
-MAX_SCALE_ERROR = 0.001
-"""Largest share by which lengths in a raster's own projection may differ from metres."""
-MAX_CONVERGENCE = math.radians(0.05)
-"""Largest angle between a raster's own axes and east and north, rad."""
+MAX_SHIFT = 0.5
+"""Largest distance of a kept cell from its true place, in sides of a cell."""
 MAX_CELLS_READ = 10 * MAX_CELLS
 """Cells of a raster that are read for a map, at most: a minute or two."""
 _TILE_CELLS = 1 << 20
@@ -92,15 +90,6 @@ class ProjectionAxes:
     shear: float
     """Largest difference in scale and direction (rad) between the axis east and that north."""
 
-    @property
-    def is_true(self) -> bool:
-        """Return whether the coordinates are metres east and north, to within the limits."""
-        return (
-            abs(self.scale - 1.0) <= MAX_SCALE_ERROR
-            and abs(self.north_turn) <= MAX_CONVERGENCE
-            and self.shear <= MAX_CONVERGENCE
-        )
-
 
 @dataclass(frozen=True)
 class ImportFacts:
@@ -110,8 +99,12 @@ class ImportFacts:
     """The raster's own axes; None for one in degrees, and where they are not defined."""
     is_resampled: bool = False
     """False if the cells are the raster's own."""
-    largest_error: float = 0.0
-    """Distance, m, between the map's farthest corner and its true place; 0 if resampled."""
+    largest_shift: float = 0.0
+    """Distance, m, between the raster's own cells under the map and their true places, at most; 0
+    for cells that can't be kept.
+    """
+    is_shifted: bool = False
+    """True if that is more than MAX_SHIFT of a cell."""
     share: float = 1.0
     """Share of the raster's area that the map covers, if it was not asked for a part."""
     gaps: Gaps = field(default_factory=Gaps)
@@ -144,6 +137,17 @@ class Target:
     """Row and column of the raster that become the first ones if its cells are kept; None: they are
     resampled.
     """
+
+
+@dataclass(frozen=True)
+class OwnCells:
+    """A raster's own cells as those of a map."""
+
+    target: Target
+    largest_shift: float
+    """Distance, m, between a cell and where x east and y north say that it is, at most."""
+    is_shifted: bool
+    """True if that is more than MAX_SHIFT of a cell."""
 
 
 def import_dem(
@@ -196,11 +200,8 @@ def import_dem(
         layout = Layout(path, raster, resolution, size)
         latitude, longitude = layout.center() if center is None else center
         longitude -= 360.0 * round(longitude / 360.0)
-        axes = layout.axes_at(latitude, longitude)
-        if layout.keeps_cells(axes, keep_cells):
-            target = layout.own_grid(center, axes)
-        else:
-            target = layout.local_grid(latitude, longitude)
+        own = layout.own_cells(center, is_asked=keep_cells)
+        target = layout.target(own, latitude, longitude, is_asked=keep_cells)
         check_grid(target.grid, path, MAX_CELLS)
 
         # heights
@@ -210,9 +211,10 @@ def import_dem(
         )
         heights = layout.read(target, resampling, lambda share: progress((1 + share) / 2))
         facts = ImportFacts(
-            axes=axes,
+            axes=layout.axes_at(latitude, longitude),
             is_resampled=target.own_cells is None,
-            largest_error=layout.largest_error(target, (latitude, longitude)),
+            largest_shift=0.0 if own is None else own.largest_shift,
+            is_shifted=own is not None and own.is_shifted,
             share=layout.share(target),
             gaps=gaps,
             band=(band, dataset.count),
@@ -254,13 +256,14 @@ def raster_grid(dataset: DatasetReader, path: StrPath) -> RasterGrid:
     band = band_of_heights(dataset, None, path)
     scale = height_scale(dataset, band, crs, None, path)
     layout = Layout(path, RasterHeights(dataset, band, crs, scale, None), None, None)
-    axes = layout.axes_at(*layout.center())
-    if not layout.keeps_cells(axes, False):
+    own = layout.own_cells(None)
+    if own is None or own.is_shifted:
+        off = "" if own is None else f": they are up to {own.largest_shift:,.1f} m off"
         raise ConfigError(
-            f"{path}: its cells are not metres east and true north in its middle; make tiles of it "
-            "with `rfly terrain tile`"
+            f"{path}: its cells are not metres east and true north of its middle{off}; make tiles "
+            "of it with `rfly terrain tile`"
         )
-    target = layout.own_grid(None, axes)
+    target = own.target
     return RasterGrid(target.grid, target.origin, target.place, band, scale)
 
 
@@ -390,31 +393,32 @@ class Layout:
             return None
         return ProjectionAxes(cmath.phase(north), abs(north), abs(cmath.log(east / north)))
 
-    def keeps_cells(self, axes: ProjectionAxes | None, is_asked: bool) -> bool:
-        """Return whether nothing has to move. Raise ConfigError if it has to and must not."""
-        affine = self.raster.transform
+    def own_cells(self, center: _Pair | None, *, is_asked: bool = False) -> OwnCells | None:
+        """Return the raster's own cells, or those within `size`, as a map about its center.
+
+        Return None if they can't be cells of a map. Raise ConfigError for that if `is_asked`.
+        """
+        raster = self.raster
+        affine = raster.transform
+        latitude, longitude = self.center() if center is None else center
+        axes = self.axes_at(latitude, longitude)
         is_own_size = self.resolution is None or all(
             math.isclose(step, self.resolution) for step in (affine.a, -affine.e)
         )
-        can_keep = self.raster.is_upright and axes is not None and is_own_size
-        if is_asked and not (can_keep and self.raster.crs.units_factor[1] == 1.0):
+        can_keep = raster.is_upright and axes is not None and is_own_size
+        if is_asked and not (can_keep and raster.crs.units_factor[1] == 1.0):
             raise ConfigError(
                 f"{self.path}: its cells are not in metres, have another size than --resolution, "
                 "or its rows are turned; they can only be resampled, without --keep-cells"
             )
-        return can_keep and (is_asked or (axes is not None and axes.is_true))
+        if not can_keep:
+            return None
 
-    def own_grid(self, center: _Pair | None, axes: ProjectionAxes | None) -> Target:
-        """Return the raster's own cells, or those within `size`."""
-        raster = self.raster
-        affine = raster.transform
+        # the cells within the size
         origin = raster.world(*self._middle())
-        place: _Pair | None = self.center()
         if center is not None:
-            place = center
-            xs, ys = rasterio_module().warp.transform(WGS84, raster.crs, [center[1]], [center[0]])
+            xs, ys = rasterio_module().warp.transform(WGS84, raster.crs, [longitude], [latitude])
             origin = (xs[0], ys[0])
-
         columns = range(raster.columns)
         rows = range(raster.rows)
         if self.size is not None:
@@ -422,12 +426,27 @@ class Layout:
             (column,), (row,) = raster.cells([origin[0]], [origin[1]], origin[0])
             columns = _cells_within(column, self.size[0] / affine.a)
             rows = _cells_within(row, -self.size[1] / affine.e)
-
         corner = raster.world(columns[0], rows[0])
         grid = Grid(len(rows), len(columns), affine.a, affine.e, *corner)
-        if axes is None or not axes.is_true:
-            place = None
-        return Target(raster.crs, grid, origin, place, (rows[0], columns[0]))
+
+        # where x east and y north say that they are
+        x, y = _points(grid, _RIM)
+        local = local_crs(latitude, longitude)
+        true = rasterio_module().warp.transform(raster.crs, local, x, y)
+        shifts = np.hypot(x - origin[0] - true[0], y - origin[1] - true[1])
+        largest = float(shifts.max())
+        is_shifted = not largest <= MAX_SHIFT * min(affine.a, -affine.e)
+        place = None if is_shifted else (latitude, longitude)
+        target = Target(raster.crs, grid, origin, place, (rows[0], columns[0]))
+        return OwnCells(target, largest, is_shifted)
+
+    def target(
+        self, own: OwnCells | None, latitude: float, longitude: float, *, is_asked: bool = False
+    ) -> Target:
+        """Return the map's cells about a place: the raster's own ones if they may stay."""
+        if own is not None and (is_asked or not own.is_shifted):
+            return own.target
+        return self.local_grid(latitude, longitude)
 
     def local_grid(self, latitude: float, longitude: float) -> Target:
         """Return a grid about a place in its own projection, with a cell centre there."""
@@ -681,15 +700,6 @@ class Layout:
             )
             tile[:, first : first + STRIP_COLUMNS] = strip
         return tile
-
-    def largest_error(self, target: Target, place: _Pair) -> float:
-        """Return how far a kept grid's corners are from where x east and y north say, m."""
-        if target.own_cells is None:
-            return 0.0
-        x, y = _points(target.grid, _RIM)
-        true = rasterio_module().warp.transform(target.crs, local_crs(*place), x, y)
-        errors = np.hypot(x - target.origin[0] - true[0], y - target.origin[1] - true[1])
-        return float(errors.max())
 
     def share(self, target: Target) -> float:
         """Return the share of the raster's area that the map covers; 1 for a requested part."""

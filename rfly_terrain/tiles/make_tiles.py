@@ -284,11 +284,7 @@ def _planned(sources: Sources, folder: Path, options: TileOptions, fills_gaps: b
     center = options.center
     latitude, longitude = layout.center() if center is None else center
     longitude -= 360.0 * round(longitude / 360.0)
-    axes = layout.axes_at(latitude, longitude)
-    if layout.keeps_cells(axes, False):
-        target = layout.own_grid(center, axes)
-    else:
-        target = layout.local_grid(latitude, longitude)
+    target = layout.target(layout.own_cells(center), latitude, longitude)
     check_grid(target.grid, sources.name, MAX_SAMPLES)
 
     cells = target.grid

@@ -371,6 +371,28 @@ def test_the_north_of_utm_becomes_true_north(tmp_path, place, zone):
     assert facts[0].axes.scale == pytest.approx(scale, abs=1e-5)
 
 
+def test_cells_stay_only_if_they_are_where_latitude_and_longitude_have_them(tmp_path):
+    """UTM on its meridian is 0.9996 of the ground: 4 km from the middle 1.6 m, cells are 2 m."""
+    heights = rows_and_columns(4000, 40) / 40
+    near = affine.from_origin(500_000 - 40, 5_200_000 + 4000, 2, 2)
+    path = write_tif(tmp_path / "a.tif", heights, near)
+    inverse = pyproj.Transformer.from_crs(UTM32, "EPSG:4326", always_xy=True)
+
+    facts = []
+    terrain = import_dem(path, on_read=facts.append)
+    assert facts[0].is_resampled
+    assert facts[0].largest_shift == pytest.approx(0.0004 * 4000, rel=0.01)
+    for row in (60, 1234, 3900):
+        longitude, latitude = inverse.transform(500_000, 5_204_000 - 2 * row - 1)
+        expected = (heights[row, 19] + heights[row, 20]) / 2  # 2 m a row, heights rise by 1 m
+        assert terrain.altitude_at(latitude, longitude) == pytest.approx(expected, abs=0.1)
+
+    # a part whose cells are less than one metre off
+    part = import_dem(path, size=(60, 4000), on_read=facts.append)
+    assert not facts[1].is_resampled
+    np.testing.assert_array_equal(part.heights, heights[1000:3000, 5:35][::-1].T)
+
+
 def test_kept_cells_name_no_place(tmp_path):
     """UTM 1.8° off its meridian: 1.3° at 2 km are some 45 m, and no latitude is right."""
     to_utm = pyproj.Transformer.from_crs("EPSG:4326", UTM32, always_xy=True)
@@ -384,7 +406,7 @@ def test_kept_cells_name_no_place(tmp_path):
     assert terrain.geo_origin is None
     assert not facts[0].is_resampled
     corner = math.hypot(199 * 7.5, 199 * 7.5)
-    assert facts[0].largest_error == pytest.approx(corner * math.radians(1.313), rel=0.02)
+    assert facts[0].largest_shift == pytest.approx(corner * math.radians(1.313), rel=0.02)
 
     degrees = write_tif(tmp_path / "d.tif", raster, affine.from_origin(8, 47, 1e-3, 1e-3), 4326)
     with pytest.raises(ConfigError, match="can only be resampled, without --keep-cells"):

@@ -552,7 +552,7 @@ def test_a_huge_raster_of_few_bytes_is_refused_by_its_heading(tmp_path):
     ):
         pass
     shares = []
-    with pytest.raises(ConfigError, match=r"60,000 x 60,000 cells .* choose another --resolution"):
+    with pytest.raises(ConfigError, match=r"[56]\d,\d{3} x [56]\d,\d{3} cells .* another --reso"):
         import_dem(tmp_path / "a.tif", progress=shares.append)
     with pytest.raises(ConfigError, match=r"3,6\d\d,\d{3},\d{3} of its cells .* at most 1,000,0"):
         import_dem(tmp_path / "a.tif", resolution=10, progress=shares.append)

@@ -247,6 +247,10 @@ def test_files_that_cannot_serve(tmp_path, monkeypatch, declared):
     )
     with pytest.raises(ConfigError, match="rfly terrain tile"):
         TiledHeightMap.open(degrees)
+    # UTM on its meridian, 0.9996 of the ground: 25 km from the middle 10 m
+    wide = write_tif(tmp_path / "wide.tif", raster, affine.from_origin(475_000, 5_000_000, 500, 5))
+    with pytest.raises(ConfigError, match=r"up to 10\.. m off; make tiles of it"):
+        TiledHeightMap.open(wide)
     with pytest.raises(TerrainFileNotFound):
         TiledHeightMap.open(tmp_path / "none")
     path.unlink()
