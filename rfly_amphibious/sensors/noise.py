@@ -15,9 +15,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
@@ -95,6 +96,35 @@ class NoiseModel:
         return white + np.asarray(self.markov_sigma) ** 2 + np.asarray(self.turn_on_bias) ** 2
 
 
+def channel_noise(
+    model: NoiseModel, period: float, *, between: float | None = None
+) -> NDArray[Any]:
+    """Return the coefficients of a model's errors, (channels,), `sensor_kernels.CHANNEL_NOISE`.
+
+    `period`: of the sensor, s. `between`: time from one sample that is taken to the next, where
+    others in between are left out; the errors drift on over it.
+    """
+    # imported here: a process that only reads sensor files needs no kernels
+    from rfly_amphibious.sensors import sensor_kernels as kernels
+
+    drift = period if between is None else between
+    kept = np.exp(-drift / np.asarray(model.markov_time))
+    white = np.asarray(model.white_sigma) ** 2 + np.asarray(model.white_density) ** 2 / period
+    walk_time = np.minimum(model.walk_time, FOREVER)
+    grown = np.sqrt(-0.5 * walk_time * np.expm1(-2.0 * drift / walk_time))
+
+    noise = np.empty(model.channels, kernels.CHANNEL_NOISE)
+    noise["gain"] = 1.0 + np.asarray(model.scale_error)
+    noise["white"] = np.sqrt(white)
+    noise["walk"] = np.asarray(model.walk_density) * grown
+    noise["walk_kept"] = np.exp(-drift / walk_time)
+    noise["markov"] = np.asarray(model.markov_sigma) * np.sqrt(1.0 - kept * kept)
+    noise["markov_kept"] = kept
+    noise["low"] = model.low
+    noise["high"] = model.high
+    return noise
+
+
 class NoiseSource:
     """The errors of one sensor, sample after sample, from a generator of its own.
 
@@ -114,23 +144,10 @@ class NoiseSource:
         self.period = period
         self._generator = sensor_generator(seed, name)
 
-        # coefficients
-        markov_sigma = np.asarray(model.markov_sigma)
-        kept = np.exp(-period / np.asarray(model.markov_time))
-        white = np.asarray(model.white_sigma) ** 2 + np.asarray(model.white_density) ** 2 / period
-        walk_time = np.minimum(model.walk_time, FOREVER)
-        grown = np.sqrt(-0.5 * walk_time * np.expm1(-2.0 * period / walk_time))
-        self._noise = np.empty(model.channels, kernels.CHANNEL_NOISE)
-        self._noise["gain"] = 1.0 + np.asarray(model.scale_error)
-        self._noise["white"] = np.sqrt(white)
-        self._noise["walk"] = np.asarray(model.walk_density) * grown
-        self._noise["walk_kept"] = np.exp(-period / walk_time)
-        self._noise["markov"] = markov_sigma * np.sqrt(1.0 - kept * kept)
-        self._noise["markov_kept"] = kept
-        self._noise["low"] = model.low
-        self._noise["high"] = model.high
+        self._noise = channel_noise(model, period)
 
         # errors at the beginning
+        markov_sigma = np.asarray(model.markov_sigma)
         begin = self._generator.standard_normal((2, model.channels))
         self._errors = np.zeros(model.channels, kernels.CHANNEL_ERRORS)
         self._errors["bias"] = np.asarray(model.bias) + np.asarray(model.turn_on_bias) * begin[0]

@@ -103,16 +103,27 @@ def disturb(truth: Floats, normals: Floats, noise: Any, errors: Any, out: Floats
     for k in range(truth.shape[0]):
         for c in range(channels):
             channel = noise[c]
-            error = errors[c]
-            value = channel.gain * truth[k, c] + error.bias + error.walk + error.markov
-            value += channel.white * normals[k, c]
-            out[k, c] = min(max(value, channel.low), channel.high)
+            out[k, c] = reading(channel, errors[c], truth[k, c], normals[k, c])
+            walk = normals[k, channels + c]
+            let_drift(channel, errors[c], walk, normals[k, 2 * channels + c])
 
-            # for the next sample
-            walk = channel.walk * normals[k, channels + c]
-            error.walk = channel.walk_kept * error.walk + walk
-            markov = channel.markov * normals[k, 2 * channels + c]
-            error.markov = channel.markov_kept * error.markov + markov
+
+@inlined_kernel
+def reading(channel: Any, error: Any, truth: float, white: float) -> float:
+    """Return the reading of one channel, CHANNEL_NOISE and CHANNEL_ERRORS. Eq. 11.1.
+
+    `white`: a unit normal number.
+    """
+    value = channel.gain * truth + error.bias + error.walk + error.markov
+    value += channel.white * white
+    return min(max(value, channel.low), channel.high)
+
+
+@inlined_kernel
+def let_drift(channel: Any, error: Any, walk: float, markov: float) -> None:
+    """Let the error of one channel drift to its next sample, by two unit normal numbers."""
+    error.walk = channel.walk_kept * error.walk + channel.walk * walk
+    error.markov = channel.markov_kept * error.markov + channel.markov * markov
 
 
 @inlined_kernel
@@ -207,22 +218,16 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
     `out` (k, 3 wheels + 2 rotors): steering angles, wheel spins relative to the body (Eq. 11.5) and
     angles, rotor speeds and angles.
     """
-    steering_sign, wheel_y, steering_lever, rotor_spin, wheel_speed, steering_trim = geometry
+    rotor_spin = geometry.rotor_spin
     rotors = rotor_spin.size
-    wheels = steering_sign.size
+    wheels = geometry.steering_sign.size
     wheel_angle = 2 * wheels
     rotor_rate = 3 * wheels
     rotor_angle = rotor_rate + rotors
     for k in range(x.shape[0]):
         tangent = math.tan(x[k, state_layout.ROTOR_SPEED + rotors])
         for i in range(wheels):
-            own = wheel_tangent(steering_sign[i], wheel_y[i], steering_lever, tangent)
-            trim = x[k, steering_trim[i]]
-            if trim != 0.0:
-                own = trimmed_tangent(own, trim)
-            pitch_rate = x[k, state_layout.RATES + 1] - own * x[k, state_layout.RATES]
-            carrier = pitch_rate / math.sqrt(1.0 + own * own)
-            rate = x[k, wheel_speed[i]] - carrier
+            own, rate = wheel_turn(i, x[k], tangent, geometry)
             out[k, i] = math.atan(own)
             out[k, wheels + i] = rate
             out[k, wheel_angle + i] = next_angle(rate, dt, last, i)
@@ -231,6 +236,24 @@ def turn_joints(dt: float, x: Floats, geometry: JointGeometry, last: Floats, out
             rate = rotor_spin[j] * x[k, state_layout.ROTOR_SPEED + j]
             out[k, rotor_rate + j] = rate
             out[k, rotor_angle + j] = next_angle(rate, dt, last, wheels + j)
+
+
+@inlined_kernel
+def wheel_turn(
+    i: int, x: Floats, tan_steering: float, geometry: JointGeometry
+) -> tuple[float, float]:
+    """Return the tangent of wheel i's angle, and its spin against the body, rad/s. Eq. 11.5.
+
+    `tan_steering`: of the virtual wheel.
+    """
+    sign = geometry.steering_sign[i]
+    tangent = wheel_tangent(sign, geometry.wheel_y[i], geometry.steering_lever, tan_steering)
+    trim = x[geometry.steering_trim[i]]
+    if trim != 0.0:
+        tangent = trimmed_tangent(tangent, trim)
+    pitch_rate = x[state_layout.RATES + 1] - tangent * x[state_layout.RATES]
+    carrier = pitch_rate / math.sqrt(1.0 + tangent * tangent)
+    return tangent, x[geometry.wheel_speed[i]] - carrier
 
 
 @inner_kernel

@@ -13,23 +13,22 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Controls, Method, ModelState
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors import samples
 from rfly_amphibious.sensors import sensor_kernels as kernels
+from rfly_amphibious.sensors.ideal_readings import IdealReadings, ideal_readings, mounting_of
 from rfly_amphibious.sensors.noise import NoiseModel, NoiseSource
 from rfly_amphibious.sensors.samples import SensorSamples, joint_names
-from rfly_amphibious.sensors.sensor_parameters import Imu, NoisySensor, Sensor, SensorParameters
+from rfly_amphibious.sensors.sensor_parameters import NoisySensor, Sensor, SensorParameters
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import vehicle_record
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
-from rfly_common.frames import enu_to_ned, euler_to_quat, rotation_matrix
+from rfly_common.frames import enu_to_ned
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, ned_to_geodetic
 from rfly_common.physics import standard_pressure
 
@@ -175,11 +174,9 @@ class SensorSuite:
         self._schedules: dict[tuple[int, int], _Schedule] = {}
         self._measure = {name: getattr(self, f"_{name}") for name in self._sensors}
 
-        self._place_sensors()
+        self._mounting = mounting_of(sensors)
         self._geometry = joint_geometry(model.params)
         self._wheels = len(model.params.wheels)
-        self._brake_columns = state_layout.memory_columns(self._wheels)["brake_acting"]
-        self._load_columns = state_layout.output_columns(self._wheels)["wheel_load"]
         self._latency = 0
         """Delay of GPS fixes in steps."""
         if sensors.gps is not None:
@@ -238,22 +235,6 @@ class SensorSuite:
 
     def _whole_steps(self, name: str, key: str, seconds: float) -> int:
         return round(finite_number(f"{name}.{key}", seconds, "s", at_least=0.0) / self.step)
-
-    def _place_sensors(self) -> None:
-        p = self.parameters
-        mounting = np.zeros(1, kernels.MOUNTING)
-        for name in ("imu", "gps", "barometer", "height"):
-            sensor = getattr(p, name)
-            if sensor is not None:
-                mounting[name] = sensor.position
-
-        rotation = p.imu.rotation if isinstance(p.imu, Imu) else (0.0, 0.0, 0.0)
-        quat = euler_to_quat(rotation).astype(np.float64)
-        mounting["imu_quat"] = quat
-        mounting["imu_rotation"] = rotation_matrix(quat)
-        if p.magnetometer is not None:
-            mounting["earth_field"] = p.magnetometer.earth_field
-        self._mounting = mounting
 
     # queries
 
@@ -339,7 +320,7 @@ class SensorSuite:
                 if own is None:
                     readings |= self._measure[name](union, seen, turned)
                     continue
-                seen_by_sensor = _Seen(*(array[own] for array in seen))
+                seen_by_sensor = IdealReadings(*(array[own] for array in seen))
                 readings |= self._measure[name](union[own], seen_by_sensor, turned[own])
 
         if self._pending:
@@ -382,46 +363,30 @@ class SensorSuite:
 
     def _look(
         self, rows: Ints, x: Floats, memory: Floats, begin: int, controls: Controls, wind: Wind
-    ) -> _Seen:
+    ) -> IdealReadings:
         """Return all that can be seen at these rows of a tick's states."""
         obstacles = self.model.obstacles_at(begin * self.step, x[0], (len(x) + 1) * self.step)
         since = self._time(rows + 1)
 
         x = x[rows]
-        memory = memory[rows]
-        gust = memory[:, state_layout.GUST : state_layout.GUST + 3]
-        blowing = gust + np.asarray(wind.mean, float)
-        acting = memory[:, self._brake_columns].copy()
-
-        # inputs
-        params = self.model.params
-        commands = controls.rows(params, len(x))
-        torques = controls.torques
-        dx, numbers = self.model.evaluate_rows(
-            x, Inputs(commands, torques, acting, blowing), obstacles, since
+        commands = controls.rows(self.model.params, len(x))
+        return ideal_readings(
+            self.model,
+            self._mounting,
+            x,
+            memory[rows],
+            (commands, controls.torques),
+            np.asarray(wind.mean, float),
+            obstacles,
+            since,
         )
-
-        # what has crashed obeys no commands
-        latches = memory[:, state_layout.CRASHED]
-        if latches.any():
-            dead = latches != 0.0
-            brakes = Controls(brake_torque=params.max_brake_torque).rows(params, int(dead.sum()))
-            inputs = Inputs(brakes, False, acting[dead], blowing[dead])
-            dx[dead], numbers[dead] = self.model.evaluate_rows(
-                x[dead], inputs, obstacles, since[dead]
-            )
-
-        truth = np.empty(len(x), kernels.TRUTH)
-        force = numbers[:, state_layout.SPECIFIC_FORCE : state_layout.SPECIFIC_FORCE + 3].copy()
-        kernels.truths(x, dx, force, self._mounting, truth)
-        return _Seen(x, truth, numbers[:, self._load_columns], blowing)
 
     # the sensors
 
     def _time(self, steps: Ints) -> Floats:
         return steps.astype(np.float64) * self.step
 
-    def _imu(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+    def _imu(self, steps: Ints, seen: IdealReadings, _: Floats) -> dict[str, Any]:
         readings = self._sources["imu"].disturb(seen.truth["imu"])
         attitude = np.empty((len(steps), 4))
         kernels.turned_by(seen.truth, readings, attitude)
@@ -431,7 +396,7 @@ class SensorSuite:
             )
         }
 
-    def _gps(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+    def _gps(self, steps: Ints, seen: IdealReadings, _: Floats) -> dict[str, Any]:
         readings = self._sources["gps"].disturb(seen.truth["gps"])
         if "gps" not in self._off:
             self._pending += zip(steps.tolist(), readings.tolist(), strict=True)
@@ -450,16 +415,16 @@ class SensorSuite:
         time = np.array([step for step, _ in ready]) * self.step
         return samples.GpsSamples(time, geodetic, numbers[:, 3:])
 
-    def _magnetometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+    def _magnetometer(self, steps: Ints, seen: IdealReadings, _: Floats) -> dict[str, Any]:
         readings = self._sources["magnetometer"].disturb(seen.truth["magnetic_field"])
         return {"magnetometer": samples.MagnetometerSamples(self._time(steps), readings)}
 
-    def _barometer(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+    def _barometer(self, steps: Ints, seen: IdealReadings, _: Floats) -> dict[str, Any]:
         pressure = standard_pressure(seen.truth["barometer_z"] + self.geo_origin[2])
         readings = self._sources["barometer"].disturb(pressure[:, None])
         return {"barometer": samples.BarometerSamples(self._time(steps), readings[:, 0])}
 
-    def _height(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+    def _height(self, steps: Ints, seen: IdealReadings, _: Floats) -> dict[str, Any]:
         sensor = self.parameters.height
         assert sensor is not None
         places = seen.truth["height_place"]
@@ -469,7 +434,7 @@ class SensorSuite:
         readings[readings > sensor.max_range] = math.inf
         return {"height": samples.HeightSamples(self._time(steps), readings)}
 
-    def _encoders(self, steps: Ints, seen: _Seen, turned: Floats) -> dict[str, Any]:
+    def _encoders(self, steps: Ints, seen: IdealReadings, turned: Floats) -> dict[str, Any]:
         sensor = self.parameters.encoders
         rotors = self.model.params.rotors
         wheels = self._wheels
@@ -503,16 +468,16 @@ class SensorSuite:
         joints = samples.JointSamples(time, angle, rate, steering, strut, strut_rate, rotor, spin)
         return {"joints": joints, "wheel_odometry": _odometry_samples(time, np.array(motions))}
 
-    def _wheel_loads(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+    def _wheel_loads(self, steps: Ints, seen: IdealReadings, _: Floats) -> dict[str, Any]:
         loads = seen.loads
         if "wheel_loads" in self._sources:
             loads = self._sources["wheel_loads"].disturb(loads)
         return {"wheel_loads": samples.WheelLoadSamples(self._time(steps), loads)}
 
-    def _wind(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+    def _wind(self, steps: Ints, seen: IdealReadings, _: Floats) -> dict[str, Any]:
         return {"wind": samples.WindSamples(self._time(steps), seen.wind)}
 
-    def _ground_truth(self, steps: Ints, seen: _Seen, _: Floats) -> dict[str, Any]:
+    def _ground_truth(self, steps: Ints, seen: IdealReadings, _: Floats) -> dict[str, Any]:
         x = seen.x
         velocity = seen.truth["body_velocity"]
         pose = (
@@ -534,19 +499,6 @@ def _rows_of(union: Sequence[int], steps: range) -> _Rows:
     """Return the rows of the union that are a sensor's steps; a slice, a view, for a single one."""
     rows = np.searchsorted(union, steps)
     return slice(rows[0], rows[0] + 1) if len(rows) == 1 else rows
-
-
-class _Seen(NamedTuple):
-    """The truth at some steps, a row for each."""
-
-    x: Floats
-    """States."""
-    truth: NDArray[Any]
-    """Readings of ideal sensors, `kernels.TRUTH`."""
-    loads: Floats
-    """Loads of the wheels, N."""
-    wind: Floats
-    """Wind with gusts, m/s, ENU."""
 
 
 def _odometry_samples(time: Floats, motions: Floats) -> samples.OdometrySamples:

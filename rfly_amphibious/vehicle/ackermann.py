@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -35,5 +36,15 @@ def virtual_steering(params: VehicleParameters, angles: Floats) -> float:
     if not counts.any():
         return math.nan
     own = np.tan(angles[counts])
-    across = p.hub_position[counts, 1] / p.steering_lever
-    return float(np.arctan(own / (p.steering_sign[counts] + across * own)).mean())
+    across = p.hub_position[counts, 1]
+    virtual = virtual_tangent(p.steering_sign[counts], across, p.steering_lever, own)
+    return float(np.arctan(virtual).mean())
+
+
+def virtual_tangent(sign: Any, wheel_y: Any, lever: float, tangent: Any) -> Any:
+    """Return the tangent of the virtual wheel's angle from that of a steered wheel. Eq. 5.1.
+
+    `sign`: 1 for a wheel that turns with the virtual wheel, -1 against it. `wheel_y`: of the wheel
+    to the left of the middle, m; `lever`: from the steered axle to the centre of the turn, m.
+    """
+    return tangent / (sign + wheel_y / lever * tangent)
