@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.vehicle_batch import VehicleBatch
 from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_common.config.checks import finite_array, finite_number
+from rfly_common.config.checks import check_choice, finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
@@ -33,17 +35,21 @@ from rfly_lab.learning.episodes import (
     Starts,
     episodes_of,
 )
+from rfly_lab.learning.sensor_names import sensor_names
 from rfly_lab.learning.tasks import USUAL_ACTIONS, Course, Ending, Task, task_of
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.solids import ObjectBoxes
 
 if TYPE_CHECKING:
+    from rfly_lab.learning.sensor_batch import SensorBatch
     from rfly_lab.learning.velocity_flight import FlightMemory
 
 STEP = 0.001
 """Step of the integration, s, by the semi-implicit Euler method."""
 PERIOD = 0.02
 """Usual time for which an action is held, s."""
+OBSERVATIONS = ("truth", "sensors")
+"""Kinds of observations: the state itself, or what the vehicle's sensors read, with noise."""
 LONGEST_PERIOD = 1.0
 """Longest time for which an action may be held, s."""
 MOST_ENVIRONMENTS = 100_000
@@ -144,7 +150,9 @@ class LandAirBatch:
     direction; `gusts` is the standard deviation of its gusts, m/s. In a share `rotor_failures` of
     the episodes a rotor stops. With a `spread` each episode has one of VARIANTS vehicles that
     differ from the usual one; commands and observations are relative to that one all the same.
-    Raise ConfigError for arguments that can't be used.
+    `observations`: a name of `OBSERVATIONS`; `sensors`: the sensors by which vehicles see, or the
+    name or path of a set, by default the vehicle's own. Raise ConfigError for arguments that can't
+    be used.
     """
 
     def __init__(
@@ -160,6 +168,8 @@ class LandAirBatch:
         gusts: float = 0.0,
         rotor_failures: float = 0.0,
         spread: float = 0.0,
+        observations: str = "truth",
+        sensors: StrPath | SensorParameters | None = None,
     ) -> None:
         from rfly_lab.learning import episode_kernels, velocity_flight
 
@@ -178,6 +188,11 @@ class LandAirBatch:
             vehicle if isinstance(vehicle, VehicleParameters) else VehicleParameters.load(vehicle)
         )
         self.commands = commands_of(self.actions, self.params)
+        check_choice("observations", observations, OBSERVATIONS)
+        self.observations = observations
+        """Kind of the observations, a name of `OBSERVATIONS`."""
+        self.sensors = sensors_of(self.params, observations, sensors)
+        """Sensors by which vehicles see; None: they see the truth."""
         self.terrain = _terrain(terrain)
         self.period = period
         self._kernels = episode_kernels
@@ -204,6 +219,11 @@ class LandAirBatch:
         self._flight_memory = velocity_flight.flight_memory(environments)
         self.vehicles = VehicleBatch(model, environments, tick, STEP, wind=air, others=others)
         self._layout = layout_of(self.params)
+        self._sensed: SensorBatch | None = None
+        if self.sensors is not None:
+            from rfly_lab.learning.sensor_batch import SensorBatch
+
+            self._sensed = SensorBatch(self.vehicles, self.sensors, period)
 
         # episodes
         count = environments
@@ -230,7 +250,7 @@ class LandAirBatch:
     @property
     def observation_names(self) -> list[str]:
         """Names of the numbers of an observation, each with its unit."""
-        return observation_names(self.task, self.params)
+        return observation_names(self.task, self.params, self.sensors)
 
     # episodes
 
@@ -279,6 +299,9 @@ class LandAirBatch:
         self.vehicles.put(which, states, memories)
         self._flight.begin_flight(which, self.vehicles.x, self._flight_memory)
         self.endings[which] = Ending.RUNNING
+        if self._sensed is not None:
+            columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
+            self._sensed.measure(which, self.episodes, np.zeros((len(which), columns)))
 
     def step(self, actions: ArrayLike) -> None:
         """Hold actions (n, numbers) for a period; then `rewards` and `endings` are new.
@@ -295,7 +318,8 @@ class LandAirBatch:
             raise CommandError("actions: expected finite numbers")
 
         for _ in range(self._ticks):
-            self.vehicles.advance(self._rows(actions, self._flight_memory))
+            rows = self._rows(actions, self._flight_memory)
+            self.vehicles.advance(rows)
         self._kernels.judge(
             self.task,
             self.period,
@@ -308,6 +332,8 @@ class LandAirBatch:
             self.rewards,
             self.endings,
         )
+        if self._sensed is not None:
+            self._sensed.measure(np.arange(len(rows)), self.episodes, rows)
 
     def commanded(self, actions: NDArray[np.floating]) -> Floats:
         """Return the commands that actions would be now, (n, controls), as `Controls.rows`.
@@ -330,6 +356,9 @@ class LandAirBatch:
     def observe(self) -> NDArray[np.float32]:
         """Return what each vehicle sees, (n, numbers)."""
         seen = np.empty((len(self.rewards), len(self.observation_names)), np.float32)
+        if self._sensed is not None:
+            self._sensed.observe(self.task, self._layout, self.episodes, seen)
+            return seen
         self._kernels.observe(
             self.task,
             self.vehicles.x,
@@ -340,6 +369,20 @@ class LandAirBatch:
             seen,
         )
         return seen
+
+    def known_motion(self) -> tuple[Floats, Floats]:
+        """Return what vehicles know of their motion: attitudes, and positions with velocities.
+
+        They are rotations (n, 3, 3), body -> world, and (n, 2, 3), m and m/s, world: the truth, or
+        by IMU and GPS.
+        """
+        if self._sensed is not None:
+            return self._sensed.motion()
+        x = self.vehicles.x
+        place = x[:, state_layout.POSITION : state_layout.POSITION + 3]
+        velocity = x[:, state_layout.VELOCITY : state_layout.VELOCITY + 3]
+        rotation = np.asarray(rotation_matrix(x[:, state_layout.QUATERNION_XYZW]))
+        return rotation, np.stack([place, velocity], axis=1)
 
     @property
     def terminated(self) -> Bools:
@@ -368,8 +411,31 @@ def real_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def observation_names(task: Task, p: VehicleParameters) -> list[str]:
-    """Return the name of each number of an observation, with its unit; vectors in body axes."""
+def sensors_of(
+    p: VehicleParameters, observations: str, sensors: StrPath | SensorParameters | None
+) -> SensorParameters | None:
+    """Return the sensors of an environment's arguments, None if observations are the truth.
+
+    Raise ConfigError for sensors by which nothing is observed.
+    """
+    if observations == "truth":
+        if sensors is not None:
+            raise ConfigError("sensors: nothing is observed by them, expected observations=sensors")
+        return None
+    if isinstance(sensors, SensorParameters):
+        return sensors
+    return SensorParameters.for_vehicle(p.name, "" if sensors is None else os.fspath(sensors))
+
+
+def observation_names(
+    task: Task, p: VehicleParameters, sensors: SensorParameters | None = None
+) -> list[str]:
+    """Return the name of each number of an observation, with its unit; vectors in body axes.
+
+    `sensors`: those by which it is made, None for the truth.
+    """
+    if sensors is not None:
+        return sensor_names(p, sensors)
     vectors = {
         "to_target": "_m",
         "to_target_after": "_m",

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from rfly_amphibious.vehicle.state_layout import POSITION, QUATERNION, VELOCITY
+from rfly_amphibious.vehicle.state_layout import POSITION
 from rfly_common.arrays import Bools, Floats
 from rfly_common.config.checks import check_choice, finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
-from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.environments import Info, Numbers, box_space
 from rfly_lab.learning.episodes import LARGEST_SEEN, NEAR
 from rfly_lab.learning.land_air_batch import LandAirBatch, real_numbers
@@ -190,12 +189,10 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
 
     def _observe(self) -> NDArray[np.float32]:
         """Return what each vehicle sees, (n, numbers); those that are gone are not seen."""
-        x = self.batch.vehicles.x
-        count = len(x)
-        quaternion = np.roll(x[:, QUATERNION : QUATERNION + 4], -1, axis=1)
-        motion = np.stack([x[:, _PLACE], x[:, VELOCITY : VELOCITY + 3]], axis=1)
+        rotation, motion = self.batch.known_motion()
+        count = len(motion)
         apart = motion - motion[:, None]
-        in_body = np.einsum("ikl,ijck->ijcl", rotation_matrix(quaternion), apart)
+        in_body = np.einsum("ikl,ijck->ijcl", rotation, apart)
 
         # the nearest first; gone ones and itself last
         away = np.linalg.norm(apart[..., 0, :], axis=-1)

@@ -10,13 +10,14 @@ The network takes observations as the environment gives them, (n, numbers), and 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters, shipped_parameter_sets
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
@@ -24,9 +25,11 @@ from rfly_common.files import StrPath, read_regular
 from rfly_lab.learning.actions import ACTIONS, action_names
 from rfly_lab.learning.land_air_batch import (
     LONGEST_PERIOD,
+    OBSERVATIONS,
     STEP,
     LandAirBatch,
     observation_names,
+    sensors_of,
 )
 from rfly_lab.learning.policy_network import PolicyNetwork
 from rfly_lab.learning.tasks import task_of
@@ -60,6 +63,8 @@ class PolicyFacts:
     """Name of each number of an observation, with its unit."""
     action_names: tuple[str, ...]
     """Name of each number of an action."""
+    observations: str = "truth"
+    """Kind of the observations, "truth" or "sensors"."""
 
     @classmethod
     def of(cls, batch: LandAirBatch) -> PolicyFacts:
@@ -71,6 +76,7 @@ class PolicyFacts:
             batch.params.name,
             tuple(batch.observation_names),
             tuple(batch.action_names),
+            batch.observations,
         )
 
     def text(self) -> str:
@@ -85,10 +91,11 @@ class PolicyFacts:
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"metadata {METADATA_KEY}: no JSON: {error}") from None
         names = [field.name for field in fields(cls)]
-        if not isinstance(data, dict) or sorted(data) != sorted(names):
+        needed = {field.name for field in fields(cls) if field.default is MISSING}
+        if not isinstance(data, dict) or not needed <= set(data) <= set(names):
             raise ConfigError(f"metadata {METADATA_KEY}: expected {', '.join(names)}")
 
-        for name in ("task", "actions", "vehicle"):
+        for name in ("task", "actions", "vehicle", *({"observations"} & set(data))):
             if not isinstance(data[name], str):
                 raise ConfigError(f"metadata {name}: {data[name]!r}, expected a text")
         data["period"] = _seconds(data["period"])
@@ -103,9 +110,15 @@ class PolicyFacts:
 class Policy:
     """A policy that is loaded, for one vehicle."""
 
-    def __init__(self, path: StrPath, params: VehicleParameters | None = None) -> None:
+    def __init__(
+        self,
+        path: StrPath,
+        params: VehicleParameters | None = None,
+        sensors: SensorParameters | None = None,
+    ) -> None:
         """Read a file. `params`: of the vehicle; None: the shipped set that it was trained for.
 
+        `sensors`: those by which it sees, where it was trained with some; None: the vehicle's own.
         Raise ConfigError for a file that can't be read, is no such policy, or does not fit the
         vehicle; and where onnxruntime is not installed.
         """
@@ -117,7 +130,7 @@ class Policy:
             self._network = PolicyNetwork(content)
             self.facts = self._facts()
             self.params = params or _shipped_vehicle(self.facts.vehicle)
-            self._check(self.params)
+            self._check(self.params, sensors)
         except ConfigError as error:
             raise ConfigError(f"policy {path}: {error}") from None
         self.task = task_of(self.facts.task)
@@ -136,7 +149,7 @@ class Policy:
             )
         return PolicyFacts.read(text)
 
-    def _check(self, params: VehicleParameters) -> None:
+    def _check(self, params: VehicleParameters, sensors: SensorParameters | None) -> None:
         """Raise ConfigError if the policy does not fit a vehicle, or its own facts."""
         facts = self.facts
         if facts.vehicle != params.name:
@@ -146,7 +159,10 @@ class Policy:
         task = task_of(facts.task)
         check_choice("actions", facts.actions, tuple(ACTIONS))
         _check_names("action_names", facts.action_names, action_names(facts.actions, params))
-        _check_names("observation_names", facts.observation_names, observation_names(task, params))
+        check_choice("observations", facts.observations, OBSERVATIONS)
+        seen_by = sensors_of(params, facts.observations, sensors)
+        seen = observation_names(task, params, seen_by)
+        _check_names("observation_names", facts.observation_names, seen)
 
         self._network.check_sizes(len(facts.observation_names), len(facts.action_names))
 

@@ -49,6 +49,11 @@ class PolicyPilot:
         facts = policy.facts
         if facts.actions != "wrench":
             raise ConfigError(f"actions: trained with {facts.actions!r}, expected 'wrench'")
+        if facts.observations != "truth":
+            raise ConfigError(
+                f"observations: trained with {facts.observations!r}, expected 'truth': "
+                "it flies by the estimator's"
+            )
         if policy.task.sees_ground:
             raise ConfigError(f"task: {facts.task!r} sees the ground around, which no sensor shows")
         params = policy.params

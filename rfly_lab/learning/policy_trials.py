@@ -20,7 +20,8 @@ from rfly_lab.learning.tasks import Ending
 def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.int8]:
     """Return how the first episode of each seed ends with a policy, an `Ending`, (n,).
 
-    Options are those of the environment, such as `wind`. Raise ConfigError for other seeds.
+    Options are those of the environment, such as `wind`. Raise ConfigError for other seeds, and for
+    sensors that read other numbers than the policy's.
     """
     numbers = np.asarray(seeds)
     is_whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
@@ -33,8 +34,11 @@ def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.i
         vehicle=policy.params,
         actions=facts.actions,
         period=facts.period,
+        observations=facts.observations,
         **options,
     )
+    if tuple(batch.observation_names) != facts.observation_names:
+        raise ConfigError("sensors: the policy was trained with others")
     every = np.arange(len(numbers))
     batch.seed(every, numbers.astype(np.uint64))
     batch.begin(every)

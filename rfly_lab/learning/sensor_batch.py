@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rfly_amphibious.dynamics.vehicle_batch import VehicleBatch
 from rfly_amphibious.sensors import sensor_kernels
@@ -20,38 +21,13 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_lab.learning import sensor_batch_kernels as kernels
-from rfly_lab.learning.episodes import Episodes
+from rfly_lab.learning.episodes import Episodes, Layout
+from rfly_lab.learning.sensor_names import NAMES, sensor_names
+from rfly_lab.learning.tasks import Task
 
 TURN = 2.0 * math.pi
 MOST_FIXES = 64
 """Most GPS fixes on their way to a vehicle."""
-
-NAMES = ("imu", "gps", "barometer", "height", "encoders", "wheel_loads")
-"""Sensors that are seen, in the order of their arrays; a set needs the first two."""
-
-
-def sensor_names(p: VehicleParameters, sensors: SensorParameters) -> list[str]:
-    """Return the name of each number that a vehicle sees by its sensors; vectors in body axes."""
-    vectors = {
-        "gps_to_target": "_m",
-        "gps_to_target_after": "_m",
-        "gps_velocity": "_mps",
-        "imu_up": "",
-        "imu_rate": "_radps",
-        "imu_force": "_mps2",
-    }
-    names = [f"{name}_{axis}{unit}" for name, unit in vectors.items() for axis in "xyz"]
-    if sensors.barometer is not None:
-        names.append("barometer_to_target_up_m")
-    if sensors.height is not None:
-        names.append("height_m")
-    if sensors.encoders is not None:
-        names.append("encoder_steering_rad")
-        names += [f"encoder_rotor_{j + 1}_share" for j in range(p.rotors)]
-        names += [f"encoder_wheel_speed_{wheel}_mps" for wheel in p.wheels]
-    if sensors.wheel_loads is not None:
-        names += [f"measured_wheel_load_{wheel}_share" for wheel in p.wheels]
-    return names + [f"{name}_age_s" for name in NAMES if getattr(sensors, name) is not None]
 
 
 def _noises(p: VehicleParameters, sensors: SensorParameters) -> dict[str, NoiseModel]:
@@ -181,3 +157,20 @@ class SensorBatch:
             truth = kernels.Truth(ideal.x, ideal.truth, heights, ideal.loads)
             keys = vehicles.gust_keys + np.uint64(1)
             kernels.measure(own, episodes.steps, keys, self.suite, truth, self.memory)
+
+    def observe(
+        self, task: Task, layout: Layout, episodes: Episodes, seen: NDArray[np.float32]
+    ) -> None:
+        """Write what each vehicle sees to (n, numbers), named by `names`."""
+        kernels.observe_by_sensors(task, self.suite, self.memory, layout, episodes, seen)
+
+    def motion(self) -> tuple[Floats, Floats]:
+        """Return rotations (n, 3, 3), body -> world, and positions and velocities (n, 2, 3).
+
+        They are those of the IMU, and of the last GPS fixes, in m and m/s, world.
+        """
+        count = len(self.memory.attitude)
+        rotations = np.empty((count, 3, 3))
+        motion = np.empty((count, 2, 3))
+        kernels.navigate(self.suite, self.memory, rotations, motion)
+        return rotations, motion

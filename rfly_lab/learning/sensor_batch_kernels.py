@@ -44,6 +44,7 @@ from rfly_common.kernels.vectors import (
 from rfly_common.physics import pressure_altitude
 from rfly_lab.learning.episode_kernels import put, three, within_limits
 from rfly_lab.learning.episodes import Episodes, Layout
+from rfly_lab.learning.tasks import Task
 
 callable_in_kernels(hashed)
 callable_in_kernels(pressure_altitude)
@@ -390,7 +391,7 @@ def navigate(suite: Suite, memory: Memory, rotations: Floats, motion: Floats) ->
 
 @kernel
 def observe_by_sensors(
-    suite: Suite, memory: Memory, layout: Layout, episodes: Episodes, seen: Any
+    task: Task, suite: Suite, memory: Memory, layout: Layout, episodes: Episodes, seen: Any
 ) -> None:
     """Write what each vehicle sees by its sensors to (n, numbers), named by `sensor_names`."""
     mount = suite.mounting[0]
