@@ -47,7 +47,12 @@ def same(ours: Any, theirs: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "options"), [*((task, {}) for task in TASKS), ("hover", {"actions": "velocity"})]
+    ("task", "options"),
+    [
+        *((task, {}) for task in TASKS),
+        ("hover", {"actions": "velocity"}),
+        ("goal", {"observations": "sensors"}),
+    ],
 )
 @pytest.mark.filterwarnings("error")
 def test_the_checker_passes(task: str, options: dict[str, str]) -> None:
@@ -58,8 +63,12 @@ def test_the_checker_passes(task: str, options: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("task", ["hover", "goal"])
-def test_all_at_once_are_as_gymnasiums_vectoriser_steps_single_ones(task: str, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("task", "more"), [("hover", {}), ("goal", {}), ("waypoints", {"observations": "sensors"})]
+)
+def test_all_at_once_are_as_gymnasiums_vectoriser_steps_single_ones(
+    task: str, more: dict[str, Any], mode: str
+) -> None:
     """Observations, rewards, ends and infos, bit by bit, over several episodes."""
     count = 9  # eight in lanes, one alone
     options = {
@@ -69,6 +78,7 @@ def test_all_at_once_are_as_gymnasiums_vectoriser_steps_single_ones(task: str, m
         "rotor_failures": 0.2,
         "period": 0.05,
         "spread": 0.1,
+        **more,
     }
     ours = gymnasium.make_vec(ID, num_envs=count, autoreset_mode=mode, **options)
     theirs = gymnasium.make_vec(

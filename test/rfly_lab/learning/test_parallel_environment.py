@@ -40,7 +40,14 @@ def meet(env: Any, distance: float, closing: float, across: float = 0.0) -> None
     env.batch.episodes.targets[1] = env.batch.episodes.targets[0]
 
 
-@pytest.mark.parametrize("options", [{}, {"task": "hover", "vehicles": 2, "actions": "velocity"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"task": "hover", "vehicles": 2, "actions": "velocity"},
+        {"observations": "sensors"},
+    ],
+)
 @pytest.mark.filterwarnings("error")
 def test_pettingzoos_own_checks_pass(options: dict[str, Any]) -> None:
     checks.parallel_api_test(parallel_env(**options), num_cycles=300)
@@ -119,6 +126,32 @@ def test_vehicles_see_where_the_others_are_and_how_they_move() -> None:
             np.testing.assert_allclose(
                 seen[f"vehicle_{i}"][first : first + 7], expected, rtol=1e-5, atol=1e-5
             )
+
+
+def test_by_sensors_others_are_where_the_fixes_of_both_say() -> None:
+    """Differences of two GPS readings, turned by the own IMU's attitude: each off by metres."""
+    env = parallel_env(vehicles=3, observations="sensors")
+    env.reset(seed=5)
+    for _ in range(15):
+        seen, *_ = env.step(same_for_all(env, HOVER))
+    sensed = env.batch._sensed
+    x = env.batch.vehicles.x
+    first = sensed.suite.first[1]
+    fix = sensed.memory.readings[:, first : first + 3]
+    antenna = np.array(env.batch.sensors.gps.position)
+    attitudes = [Rotation.from_quat(quat) for quat in sensed.memory.attitude]
+    place = [fix[i] - attitudes[i].apply(antenna) for i in range(3)]
+    for i in range(3):
+        others = sorted(
+            (j for j in range(3) if j != i), key=lambda j: np.linalg.norm(place[j] - place[i])
+        )
+        for k, j in enumerate(others):
+            expected = attitudes[i].inv().apply(place[j] - place[i])
+            column = len(env.observation_names) - 14 + 7 * k
+            got = seen[f"vehicle_{i}"][column : column + 3]
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+            true = attitudes[i].inv().apply(x[j, :3] - x[i, :3])
+            assert 1e-3 < np.linalg.norm(got - true) < 20.0
 
 
 def test_two_that_touch_have_crashed_and_are_gone() -> None:

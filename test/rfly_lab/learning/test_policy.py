@@ -155,6 +155,57 @@ def test_facts_that_do_not_fit(change: Any, message: str, tmp_path: Path) -> Non
         Policy(file, VehicleParameters.load("scale"))
 
 
+def blind(folder: Path, facts: PolicyFacts) -> Path:
+    """A policy that always commands the wrench 0, whatever it sees, with any facts."""
+    helper = onnx.helper
+    kind = onnx.TensorProto.FLOAT
+    numbers = len(facts.observation_names)
+    weights = helper.make_tensor("weights", kind, (numbers, 4), np.zeros(numbers * 4))
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["observation", "weights"], ["action"])],
+        "blind",
+        [helper.make_tensor_value_info("observation", kind, ("n", numbers))],
+        [helper.make_tensor_value_info("action", kind, ("n", 4))],
+        [weights],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    helper.set_model_props(model, {METADATA_KEY: facts.text()})
+    file = folder / "blind.onnx"
+    onnx.save(model, file)
+    return file
+
+
+@pytest.mark.needs("onnx", "onnxruntime")
+def test_a_policy_of_sensors_is_tried_by_sensors_and_flown_by_no_estimates(tmp_path: Path) -> None:
+    facts = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors"))
+    assert facts.observations == "sensors"
+    assert PolicyFacts.read(facts.text()) == facts
+    policy = Policy(blind(tmp_path, facts))
+    assert set(try_policy(policy, [1, 2]).tolist()) <= {Ending.ASTRAY, Ending.OUT_OF_TIME}
+    message = "observations: trained with 'sensors', expected 'truth'"
+    with pytest.raises(ConfigError, match=message):
+        PolicyPilot(policy)
+    with pytest.raises(ConfigError, match=message):
+        fly_policy(policy, 1)
+
+    # of other sensors
+    lean = SensorParameters.load("scale").replace(barometer=None)
+    own = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors", sensors=lean))
+    file = blind(tmp_path, own)
+    with pytest.raises(ConfigError, match="number 18 is 'height_m', expected 'barometer_to_target"):
+        Policy(file)
+    with pytest.raises(ConfigError, match="sensors: the policy was trained with others"):
+        try_policy(Policy(file, sensors=lean), [1])
+    assert len(try_policy(Policy(file, sensors=lean), [1], sensors=lean)) == 1
+    # facts that say something else than the names
+    with pytest.raises(ConfigError, match="observation_names: number 0 is 'gps_to_target_x_m'"):
+        Policy(blind(tmp_path, replace(facts, observations="truth")))
+    with pytest.raises(ConfigError, match="observations: 'mind', expected one of truth, sensors"):
+        Policy(blind(tmp_path, replace(facts, observations="mind")))
+    with pytest.raises(ConfigError, match="observations: 3, expected a text"):
+        PolicyFacts.read(json.dumps(asdict(facts) | {"observations": 3}))
+
+
 # commands
 
 
