@@ -17,6 +17,7 @@ from rfly_common.arrays import Floats
 from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_sensing.cameras import CameraPose, ColorCamera
+from rfly_sensing.neighbours import world_bodies
 from rfly_sensing.range_sensor_parameters import ColorCameraParameters
 from rfly_sensing.scene_rays import SceneBodies, SceneRays, joined
 from rfly_terrain.world.solids import ObjectBoxes
@@ -53,7 +54,11 @@ class ChaseCamera:
         self._camera = ColorCamera(ColorCameraParameters(), noise=False)
         self._parts = _parts(batch.params)
         self._reach = batch.params.reach
-        self._houses = None if batch.houses is None else _houses(batch.houses)
+        self._objects: SceneBodies | None = None
+        if batch.houses is not None:
+            self._objects = _houses(batch.houses)
+        elif batch.world is not None:
+            self._objects = world_bodies(batch.world)
 
     def picture(self, vehicle: int) -> NDArray[np.uint8]:
         """Return what it sees of a vehicle, (height, width, 3), RGB."""
@@ -102,7 +107,7 @@ class ChaseCamera:
             np.arange(count),
             np.array(colors),
         )
-        return own if self._houses is None else joined([self._houses, own])
+        return own if self._objects is None else joined([self._objects, own])
 
 
 def _houses(boxes: ObjectBoxes) -> SceneBodies:

@@ -31,6 +31,7 @@ from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.jit import callable_in_kernels, inlined_kernel, kernel
 from rfly_common.kernels.vectors import Vector, norm, rotated_back, rotation_matrix, subtract
 from rfly_lab.learning.actions import Air, Commands
+from rfly_lab.learning.clear_places import course_is_clear
 from rfly_lab.learning.episodes import (
     BEFORE_ROTORS,
     CHAIN_STEP,
@@ -73,6 +74,11 @@ FAILED = int(Ending.FAILED)
 
 # episodes that begin
 
+MOST_TRIES = 5_000
+"""Courses that are drawn for an episode until one is clear of objects."""
+AGAIN = np.uint64(1000)
+"""Number of an episode, beyond all others, from which those of its next course are drawn."""
+
 
 @inlined_kernel
 def drawn(key: Any, k: int, low: float, high: float) -> float:
@@ -88,23 +94,36 @@ def begin_episodes(
     episodes: Episodes,
     starts: Starts,
     ground: Any,
+    obstacles: Any,
+    distance: float,
     disturbances: Disturbances,
     states: Floats,
     memories: Floats,
     mean_wind: Floats,
     gust_keys: Any,
     kinds: Ints,
+    tries: Ints,
 ) -> None:
     """Begin an episode in the environments (k,): draw start, targets, vehicle, wind and failures.
 
     States and memories are written to (k, states) and (k, memory), wind and keys of the gusts to
-    rows of (n, 3) and (n,), kinds of vehicles to (n,).
+    rows of (n, 3) and (n,), kinds of vehicles to (n,). Start and targets are drawn again as long as
+    one of them is not clear of obstacles by the distance, m; `tries` (k,) counts, and exceeds
+    MOST_TRIES where none was clear.
     """
     for k in range(which.shape[0]):
         v = which[k]
         key = hashed(hashed(episodes.seed[v]) + np.uint64(episodes.number[v]))
         targets = episodes.targets[v]
-        place_vehicle(v, key, task, starts, ground, states[k], memories[k], targets)
+        own = key
+        tries[k] = 1
+        place_vehicle(v, own, task, starts, ground, states[k], memories[k], targets)
+        while tries[k] <= MOST_TRIES and not course_is_clear(
+            obstacles, distance, states[k], targets
+        ):
+            tries[k] += 1
+            own = hashed(own + AGAIN)
+            place_vehicle(v, own, task, starts, ground, states[k], memories[k], targets)
         episodes.steps[v] = 0
         episodes.target[v] = 0
         episodes.held[v] = 0
@@ -128,6 +147,22 @@ def begin_episodes(
         if drawn(key, 3, 0.0, 1.0) < disturbances.rotor_failures:
             episodes.failing_step[v] = int(drawn(key, 4, 0.0, float(disturbances.steps)))
             episodes.failing_rotor[v] = int(drawn(key, 5, 0.0, float(disturbances.rotors)))
+
+
+@kernel
+def clear_courses(
+    count: int, task: Task, starts: Starts, ground: Any, obstacles: Any, distance: float
+) -> int:
+    """Return how many of some courses, drawn for environment 0, are clear of obstacles."""
+    state = np.empty_like(starts.flying)
+    memory = np.empty(starts.standing_memory.shape[1])
+    targets = np.empty((task.targets, 3))
+    clear = 0
+    for k in range(count):
+        seed: Any = np.uint64(k)
+        place_vehicle(0, hashed(seed), task, starts, ground, state, memory, targets)
+        clear += course_is_clear(obstacles, distance, state, targets)
+    return clear
 
 
 @inlined_kernel

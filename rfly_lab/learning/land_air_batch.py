@@ -29,16 +29,18 @@ from rfly_lab.learning.episodes import (
     SCAN_AHEAD,
     SCAN_ASIDE,
     TRACK_STEP,
-    WIDEST_COURSE,
     Disturbances,
     Layout,
     Starts,
     episodes_of,
 )
+from rfly_lab.learning.grounds import Ground, ground_of, places_on
 from rfly_lab.learning.sensor_names import sensor_names
 from rfly_lab.learning.tasks import USUAL_ACTIONS, Course, Ending, Task, task_of
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.world.solids import ObjectBoxes
+from rfly_terrain.world.ground_friction import TYRES_OWN, GroundFriction
+from rfly_terrain.world.solids import ObjectBoxes, Solids
+from rfly_terrain.world.world import World
 
 if TYPE_CHECKING:
     from rfly_lab.learning.sensor_batch import SensorBatch
@@ -58,6 +60,12 @@ STARTS = 64
 """Places at which vehicles that stand may begin."""
 TRIES = 8 * STARTS
 """Places that are tried for that."""
+CLEAR_TRIES = 16 * TRIES
+"""Places of which those that are clear of objects are tried."""
+TRIALS = 1000
+"""Courses that are drawn to see whether enough of them are clear of objects."""
+LEAST_CLEAR = 20
+"""Fewest of them that have to be clear: then an episode finds one for certain."""
 UPRIGHT = 0.97
 """Cosine of the largest tilt of a vehicle that begins on the ground."""
 MOST_MOVED = 0.05
@@ -74,20 +82,6 @@ HOUSE_STEP = 40.0
 """Usual distance of neighbouring houses, m."""
 MOST_IN_ROW = 16
 """Most houses side by side."""
-HILLS_SIDE = 401
-"""Samples of the usual terrain along a side, a metre apart."""
-
-
-@functools.cache
-def hills() -> HeightMap:
-    """Return the usual terrain: 400 x 400 m of hills up to 3 m high, with bumps of a few cm."""
-    along = np.arange(HILLS_SIDE, dtype=np.float64)
-    waves = np.sin(along / 11.0)[:, None] * np.cos(along / 17.0) + np.sin(along / 29.0)
-    bumps = np.random.default_rng(1).normal(0.0, 0.02, waves.shape)
-    half = 0.5 * (HILLS_SIDE - 1)
-    return HeightMap(
-        1.5 * waves + bumps, origin_x=-half, origin_y=-half, step_x=1.0, step_y=1.0, name="hills"
-    )
 
 
 def houses(p: VehicleParameters, terrain: HeightMap) -> ObjectBoxes:
@@ -98,7 +92,7 @@ def houses(p: VehicleParameters, terrain: HeightMap) -> ObjectBoxes:
     """
     along = [
         np.linspace(low, high, max(1, min(MOST_IN_ROW, round((high - low) / HOUSE_STEP))))
-        for low, high in zip(*_places(terrain), strict=True)
+        for low, high in zip(*places_on(terrain), strict=True)
     ]
     x, y = np.meshgrid(*along)
     half = max(4.0, 3.0 * p.reach)
@@ -145,14 +139,16 @@ class LandAirBatch:
 
     An environment's numbers depend on its seed, on the number of its episode and on its actions
     alone, not on the others. `vehicle`: parameters, or the name or path of a set. `terrain`: a map,
-    the name or path of one, or None for `hills`. `actions`: a name of `ACTIONS`. An action
-    is held for `period`, s. The mean wind of an episode is uniform up to `wind`, m/s, in any
-    direction; `gusts` is the standard deviation of its gusts, m/s. In a share `rotor_failures` of
-    the episodes a rotor stops. With a `spread` each episode has one of VARIANTS vehicles that
-    differ from the usual one; commands and observations are relative to that one all the same.
-    `observations`: a name of `OBSERVATIONS`; `sensors`: the sensors by which vehicles see, or the
-    name or path of a set, by default the vehicle's own. Raise ConfigError for arguments that can't
-    be used.
+    the name or path of one, "random" for `random_terrain`, or None for that of the world, or
+    `hills`. `world`: a world, the name or path of one, or "random" for `random_world`, whose
+    `density` is in objects a hectare; what moves in a world is left out. `world_seed`: the seed of
+    what is "random"; None: 0. `actions`: a name of `ACTIONS`. An action is held for `period`, s.
+    The mean wind of an episode is uniform up to `wind`, m/s, in any direction; `gusts` is the
+    standard deviation of its gusts, m/s. In a share `rotor_failures` of the episodes a rotor stops.
+    With a `spread` each episode has one of VARIANTS vehicles that differ from the usual one;
+    commands and observations are relative to that one all the same. `observations`: a name of
+    `OBSERVATIONS`; `sensors`: the sensors by which vehicles see, or the name or path of a set, by
+    default the vehicle's own. Raise ConfigError for arguments that can't be used.
     """
 
     def __init__(
@@ -162,6 +158,9 @@ class LandAirBatch:
         *,
         vehicle: StrPath | VehicleParameters = "scale",
         terrain: StrPath | HeightMap | None = None,
+        world: StrPath | World | None = None,
+        density: float | None = None,
+        world_seed: int | None = None,
         actions: str | None = None,
         period: float = PERIOD,
         wind: float = 0.0,
@@ -171,7 +170,7 @@ class LandAirBatch:
         observations: str = "truth",
         sensors: StrPath | SensorParameters | None = None,
     ) -> None:
-        from rfly_lab.learning import episode_kernels, velocity_flight
+        from rfly_lab.learning import clear_places, episode_kernels, velocity_flight
 
         if isinstance(environments, bool) or not isinstance(environments, int | np.integer):
             raise ConfigError(f"num_envs: {environments!r}, expected a whole number")
@@ -193,7 +192,13 @@ class LandAirBatch:
         """Kind of the observations, a name of `OBSERVATIONS`."""
         self.sensors = sensors_of(self.params, observations, sensors)
         """Sensors by which vehicles see; None: they see the truth."""
-        self.terrain = _terrain(terrain)
+        if world is not None and self.task.course == Course.ROOF:
+            raise ConfigError(f"world: {task} has houses of its own, expected none")
+        gap = 2.0 * self.params.reach
+        self._ground = ground_of(terrain, world, density, world_seed, gap)
+        self.terrain = self._ground.terrain
+        self.world = self._ground.world
+        """Objects on the terrain; None: there are none, but the houses of `roof`."""
         self.period = period
         self._kernels = episode_kernels
         self._flight = velocity_flight
@@ -204,11 +209,10 @@ class LandAirBatch:
             raise ConfigError(f"period: {period:g} s, expected a multiple of {STEP:g} s")
         self.houses = houses(self.params, self.terrain) if self.task.course == Course.ROOF else None
         """Houses on whose roofs vehicles land; None for other tasks."""
-        model = AmphibiousModel(self.params, self.terrain, solids=self.houses)
-        others = [
-            AmphibiousModel(own, self.terrain, solids=self.houses)
-            for own in variants(self.params, spread)
-        ]
+        model, *others = (
+            AmphibiousModel(own, self.terrain, solids=self.solids, friction=_friction(self.world))
+            for own in (self.params, *variants(self.params, spread))
+        )
         air = Wind(gust_sigma=(gusts, gusts, 0.5 * gusts))
         air.check_period(period)
         tick = steps
@@ -235,12 +239,22 @@ class LandAirBatch:
             len(others),
             math.ceil(self.task.duration / period),
         )
-        self._starts = _starts(model, self.task, self.houses)
+        self._starts = _starts(model, self.task, self._ground, self.houses)
+        objects = None if self.world is None else self.world.solids
+        self._kept_clear = clear_places.kept_clear(objects, self.params)
+        self._check_room()
 
         self.rewards: Floats = np.zeros(count)
         """Rewards of the last step, (n,)."""
         self.endings: NDArray[np.int8] = np.zeros(count, np.int8)
         """How each episode stands, an `Ending`, (n,)."""
+
+    @property
+    def solids(self) -> Solids | None:
+        """Everything solid on the terrain; None: nothing is."""
+        if self.houses is not None or self.world is None:
+            return self.houses
+        return self.world.solids
 
     @property
     def action_names(self) -> list[str]:
@@ -256,8 +270,8 @@ class LandAirBatch:
 
     @property
     def places(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """South-west and north-east corner of the places from which no course leaves the map, m."""
-        return _places(self.terrain)
+        """South-west and north-east corner of the places where episodes may begin, m."""
+        return self._ground.low, self._ground.high
 
     def place(self, low: Floats, high: Floats) -> None:
         """Let vehicles that fly begin between corners (n, 2), m, a pair for each; not over roofs.
@@ -277,31 +291,50 @@ class LandAirBatch:
         self.episodes.seed[which] = seeds
         self.episodes.number[which] = -1
 
-    def begin(self, which: Ints) -> None:
-        """Begin the next episode in environments (k,)."""
+    def begin(self, which: Ints) -> bool:
+        """Begin the next episode in environments (k,); return whether all are clear of objects.
+
+        Only between corners of `place` may one find no course that is.
+        """
         self.episodes.number[which] += 1
         states = np.empty((len(which), self.params.state_size))
         memories = np.empty((len(which), self.vehicles.memory.shape[1]))
+        tries = np.zeros(len(which), np.int64)
         self._kernels.begin_episodes(
             which,
             self.task,
             self.episodes,
             self._starts,
             self.terrain.ground,
+            *self._kept_clear,
             self._disturbances,
             states,
             memories,
             self.vehicles.mean_wind,
             self.vehicles.gust_keys,
             self.vehicles.kind,
+            tries,
         )
-
         self.vehicles.put(which, states, memories)
         self._flight.begin_flight(which, self.vehicles.x, self._flight_memory)
         self.endings[which] = Ending.RUNNING
         if self._sensed is not None:
             columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
             self._sensed.measure(which, self.episodes, np.zeros((len(which), columns)))
+        return bool((tries <= self._kernels.MOST_TRIES).all())
+
+    def _check_room(self) -> None:
+        """Raise ConfigError if hardly any course is clear of objects."""
+        if self._kept_clear[0] is None:
+            return
+        clear = self._kernels.clear_courses(
+            TRIALS, self.task, self._starts, self.terrain.ground, *self._kept_clear
+        )
+        if clear < LEAST_CLEAR:
+            raise ConfigError(
+                f"world: {clear} of {TRIALS} courses are clear of its objects, expected "
+                f"{LEAST_CLEAR} or more: fewer or smaller objects"
+            )
 
     def step(self, actions: ArrayLike) -> None:
         """Hold actions (n, numbers) for a period; then `rewards` and `endings` are new.
@@ -454,22 +487,6 @@ def observation_names(
     return names
 
 
-def _terrain(terrain: StrPath | HeightMap | None) -> HeightMap:
-    """Return the map of an argument. Raise ConfigError for one that is too small for any course."""
-    if terrain is None:
-        result = hills()
-    else:
-        result = terrain if isinstance(terrain, HeightMap) else HeightMap.load(terrain)
-    ground = result.ground
-    side = min(ground.x_max - ground.x_min, ground.y_max - ground.y_min)
-    if side <= 2.0 * WIDEST_COURSE:
-        raise ConfigError(
-            f"terrain: {side:g} m wide, expected more than {2.0 * WIDEST_COURSE:g} m: "
-            "courses must not leave it"
-        )
-    return result
-
-
 def layout_of(p: VehicleParameters) -> Layout:
     """Return the numbers of a vehicle that observations and rewards need."""
     wheels = len(p.wheels)
@@ -490,14 +507,14 @@ def layout_of(p: VehicleParameters) -> Layout:
     )
 
 
-def _starts(model: AmphibiousModel, task: Task, roofed: ObjectBoxes | None) -> Starts:
+def _starts(
+    model: AmphibiousModel, task: Task, ground: Ground, roofed: ObjectBoxes | None
+) -> Starts:
     """Return where episodes of a task may begin. Raise ConfigError where no place is left."""
     p = model.params
-    assert model.terrain is not None
-    low, high = _places(model.terrain)
     standing: tuple[ModelState, ...] = ()
     if task.course in (Course.TRACK, Course.PLACE):
-        standing = _standing(p, model.terrain)
+        standing = _standing(p, ground)
     memory_size = state_layout.memory_size(len(p.wheels))
     roofs = np.empty((0, 3))
     if roofed is not None:
@@ -510,37 +527,47 @@ def _starts(model: AmphibiousModel, task: Task, roofed: ObjectBoxes | None) -> S
         standing=np.array([state.x for state in standing]).reshape(-1, p.state_size),
         standing_memory=np.array([state.memory for state in standing]).reshape(-1, memory_size),
         roofs=roofs,
-        low=np.array([low]),
-        high=np.array([high]),
+        low=np.array([ground.low]),
+        high=np.array([ground.high]),
         turn_radius=max(3.0 * radius, TRACK_STEP * 2.0),
     )
 
 
-def _places(terrain: HeightMap) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the corners of the places from which no course leaves a map, m."""
-    west, east, south, north = terrain.bounds
-    margin = WIDEST_COURSE
-    return (west + margin, south + margin), (east - margin, north - margin)
+def _friction(world: World | None) -> GroundFriction:
+    """Return the friction of the ground of a world."""
+    return TYRES_OWN if world is None else world.friction
 
 
 @functools.lru_cache(maxsize=8)
-def _standing(p: VehicleParameters, terrain: HeightMap) -> tuple[ModelState, ...]:
-    """Return STARTS vehicles that stand on a map, the same for all batches.
+def _standing(p: VehicleParameters, ground: Ground) -> tuple[ModelState, ...]:
+    """Return STARTS vehicles that stand on a ground, the same for all batches.
 
-    They have settled, and the ground holds them. Raise ConfigError where it holds none.
+    They have settled, clear of objects, and the ground holds them. Raise ConfigError where it holds
+    none.
     """
-    model = AmphibiousModel(p, terrain)
-    low, high = _places(terrain)
-    places = np.random.default_rng(0).uniform((*low, -math.pi), (*high, math.pi), (TRIES, 3))
+    from rfly_lab.learning import clear_places
+
+    model = AmphibiousModel(p, ground.terrain, friction=_friction(ground.world))
+    low = (*ground.low, -math.pi)
+    high = (*ground.high, math.pi)
+    places = np.random.default_rng(0).uniform(low, high, (CLEAR_TRIES, 3))
+    if ground.world is not None:
+        clear = np.zeros(len(places), np.bool_)
+        kept = clear_places.kept_clear(ground.world.solids, p)
+        clear_places.find_clear(*kept, places, clear)
+        places = places[clear]
+
     standing: list[ModelState] = []
-    for x, y, yaw in places.tolist():
+    for x, y, yaw in places[:TRIES].tolist():
         state = model.standing(x, y, yaw)
         if _stands(model, state):
             standing.append(state)
         if len(standing) == STARTS:
             break
     if not standing:
-        raise ConfigError(f"terrain: the vehicle stands at none of {TRIES} places")
+        clear_of = "" if ground.world is None else " clear of objects"
+        tried = len(places[:TRIES])
+        raise ConfigError(f"terrain: the vehicle stands at none of {tried} places{clear_of}")
     return tuple(standing)
 
 

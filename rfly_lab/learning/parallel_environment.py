@@ -29,6 +29,8 @@ APART = 8.0
 """Distance of neighbouring places of start, relative to the reach of a vehicle, beyond 4 NEAR."""
 JITTER = 0.25
 """Largest distance of a start from its place along each axis, relative to that of the places."""
+TRIES = 50
+"""Squares of places that are tried for the start of all vehicles, clear of objects."""
 _PLACE = slice(POSITION, POSITION + 3)
 """Columns of the position in a row of the state."""
 SEEN_OF_ONE = ("x_m", "y_m", "z_m", "x_mps", "y_mps", "z_mps", "is_there")
@@ -103,21 +105,32 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
         if seed is not None or self._generator is None:
             self._generator = np.random.default_rng(seed)
 
-        # each at a place of its own
+        every = np.arange(len(self.possible_agents))
+        for _ in range(TRIES):
+            if self._begin(self._generator):
+                break
+        else:
+            raise ConfigError(
+                f"vehicles: no places were found for {len(every)} of them that are clear of the "
+                "objects, expected fewer vehicles or objects"
+            )
+        self.agents = list(self.possible_agents)
+        self._is_live[:] = True
+        return self._by_name(self._observe(), every), self._infos(every)
+
+    def _begin(self, random: np.random.Generator) -> bool:
+        """Begin an episode, each vehicle at a place of its own; return whether all are clear."""
         count = len(self.possible_agents)
-        cell = self._generator.permutation(self._side**2)[:count]
-        corner = self._generator.uniform(*self._corners)
+        cell = random.permutation(self._side**2)[:count]
+        corner = random.uniform(*self._corners)
         row_column = np.column_stack([cell // self._side, cell % self._side])
         place = corner + self._spacing * (row_column + 0.5)
         away = JITTER * self._spacing
         self.batch.place(place - away, place + away)
 
         every = np.arange(count)
-        self.batch.seed(every, self._generator.integers(2**63, size=count).astype(np.uint64))
-        self.batch.begin(every)
-        self.agents = list(self.possible_agents)
-        self._is_live[:] = True
-        return self._by_name(self._observe(), every), self._infos(every)
+        self.batch.seed(every, random.integers(2**63, size=count).astype(np.uint64))
+        return self.batch.begin(every)
 
     def step(
         self, actions: dict[str, NDArray[np.float32]]

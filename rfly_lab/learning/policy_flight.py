@@ -28,7 +28,8 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
 from rfly_lab.learning.episodes import CHAIN_STEP, HIGHEST, LOWEST, NEAR
-from rfly_lab.learning.land_air_batch import MOST_GUSTS, MOST_WIND, hills
+from rfly_lab.learning.grounds import hills
+from rfly_lab.learning.land_air_batch import MOST_GUSTS, MOST_WIND
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.task_judge import TaskJudge

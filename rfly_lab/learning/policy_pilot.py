@@ -27,7 +27,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_lab.learning import episode_kernels
 from rfly_lab.learning.actions import commands_of, wrench_of
-from rfly_lab.learning.land_air_batch import hills
+from rfly_lab.learning.grounds import hills
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.task_judge import TaskJudge
 from rfly_lab.learning.tasks import Ending

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Populated worlds: forest, village, its roads, and pillars on any terrain.
+"""Populated worlds: forest, village, its roads, pillars, and clutter on any terrain.
 
 The same seed makes the same world.
 """
@@ -38,6 +38,8 @@ STEEPEST_HOUSE = math.radians(14.0)
 """Slope of the ground below a house, at most, rad."""
 STEEPEST_TREE = math.radians(38.0)
 """Slope of the ground below a tree, at most, rad."""
+STEEPEST_CLUTTER = math.radians(25.0)
+"""Slope of the ground below a box or cylinder of clutter, at most, rad."""
 _TRIES = 30
 """Places that are tried for each object."""
 CELL = 4.0
@@ -187,6 +189,32 @@ def make_world(
     if kind not in KINDS:
         raise ConfigError(f"world {kind!r}: expected one of {', '.join(KINDS)}")
 
+    site = _site(terrain, seed, area, density)
+    objects, moving = KINDS[kind](site, density)
+    return World(kind, tuple(objects), terrain.name, terrain=terrain, moving=tuple(moving))
+
+
+def make_clutter(terrain: HeightMap, seed: int, *, area: Area, density: float, gap: float) -> World:
+    """Return a world of boxes and cylinders, up to 9 m high, at places and with yaws by a seed.
+
+    `density`: objects a hectare, fewer where they find no room. `gap`: least distance of two, m.
+    Raises ConfigError for an area beyond the map and more than MAX_OBJECTS objects.
+    """
+    site = _site(terrain, seed, area, density)
+    rng = site.rng
+    objects: list[WorldObject] = []
+    for _ in range(round(density * area.hectares)):
+        model = _CLUTTER[int(rng.integers(len(_CLUTTER)))]
+        scale = SCALES[int(rng.integers(len(SCALES)))]
+        radius = scale * float(np.hypot(*model.bounds[1][:2]))
+        place = site.anywhere(radius + 0.5 * gap, STEEPEST_CLUTTER)
+        if place is not None:
+            objects.append(WorldObject(model, *place, site.turn(), None, scale))
+    return World("clutter", tuple(objects), terrain.name, terrain=terrain)
+
+
+def _site(terrain: HeightMap, seed: int, area: Area | None, density: float) -> _Site:
+    """Return the site of a world. Raises ConfigError for one beyond the map, or too dense."""
     site_area = _default_area(terrain) if area is None else area
     x_min, x_max, y_min, y_max = terrain.bounds
     if (
@@ -204,9 +232,7 @@ def make_world(
             f"density: {density:g} a hectare, "
             f"expected 0 … {MAX_OBJECTS / site_area.hectares:g} here"
         )
-    site = _Site(terrain, site_area, np.random.default_rng(seed))
-    objects, moving = KINDS[kind](site, density)
-    return World(kind, tuple(objects), terrain.name, terrain=terrain, moving=tuple(moving))
+    return _Site(terrain, site_area, np.random.default_rng(seed))
 
 
 class _Site:
@@ -347,6 +373,24 @@ def _pillars(site: _Site, density: float) -> _Population:
         if place is not None:
             objects.append(WorldObject(model, *place))
     return objects, []
+
+
+def _clutter_models() -> tuple[Model, ...]:
+    """Return boxes and cylinders, all with 1 m in the ground, for slopes."""
+    boxes = ((1.2, 1.2, 1.0), (4.0, 0.6, 1.5), (3.0, 2.0, 3.0), (2.5, 2.5, 6.0))
+    cylinders = ((0.2, 5.0), (0.5, 1.2), (1.2, 2.5))
+    models = [
+        _model(f"box_{k}", "barrier", (150, 120, 90), _raised(box_part(x, y, z + 1.0), -1.0))
+        for k, (x, y, z) in enumerate(boxes, 1)
+    ]
+    models += [
+        _model(f"cylinder_{k}", "pole", (92, 128, 168), _raised(cylinder_part(r, z + 1.0), -1.0))
+        for k, (r, z) in enumerate(cylinders, 1)
+    ]
+    return tuple(models)
+
+
+_CLUTTER = _clutter_models()
 
 
 def _house(

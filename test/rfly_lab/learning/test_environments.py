@@ -52,6 +52,7 @@ def same(ours: Any, theirs: Any) -> None:
         *((task, {}) for task in TASKS),
         ("hover", {"actions": "velocity"}),
         ("goal", {"observations": "sensors"}),
+        *((task, {"world": "random", "terrain": "random"}) for task in TASKS if task != "roof"),
     ],
 )
 @pytest.mark.filterwarnings("error")

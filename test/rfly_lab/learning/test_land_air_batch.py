@@ -22,7 +22,8 @@ from rfly_autonomy.control.pilot import abort_pilot
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
-from rfly_lab.learning.land_air_batch import LandAirBatch, hills
+from rfly_lab.learning.grounds import hills
+from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_lab.learning.tasks import TASKS, Ending
 from rfly_terrain.height_map.height_map import HeightMap
 
