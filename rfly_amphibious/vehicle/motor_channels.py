@@ -24,20 +24,21 @@ def model_type(rotors: int) -> int:
 
 
 def motor_channels(x: Floats, rotors: int, wheels: int = state_layout.OUTER_WHEELS) -> Floats:
-    """Return the channels of a state (states,): rotors, then wheels relative to the body, rad/s.
+    """Return the channels of states (…, states): rotors, then wheels relative to the body, rad/s.
 
     As many wheels follow as there is room for: all four (front left, front right, rear left, rear
     right), else the means of left and right, else none. Six wheels never have room next to three
     rotors, so they are shown by their means.
     """
-    rotor = x[state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + rotors]
-    wheel = x[state_layout.state_columns(rotors, wheels)["wheel_speed"]] - x[state_layout.RATES + 1]
+    rotor = x[..., state_layout.ROTOR_SPEED : state_layout.ROTOR_SPEED + rotors]
+    wheel = x[..., state_layout.state_columns(rotors, wheels)["wheel_speed"]]
+    wheel = wheel - x[..., state_layout.RATES + 1, None]
 
     room = CHANNELS - rotors
     if room >= wheels:
         shown = wheel
     elif room >= 2:
-        shown = wheel.reshape(-1, 2).mean(axis=0)
+        shown = wheel.reshape(*wheel.shape[:-1], -1, 2).mean(axis=-2)
     else:
-        shown = wheel[:0]
-    return np.concatenate([rotor, shown])
+        shown = wheel[..., :0]
+    return np.concatenate([rotor, shown], axis=-1)

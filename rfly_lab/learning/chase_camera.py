@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +61,21 @@ class ChaseCamera:
         elif batch.world is not None:
             self._objects = world_bodies(batch.world)
 
-    def picture(self, vehicle: int) -> NDArray[np.uint8]:
-        """Return what it sees of a vehicle, (height, width, 3), RGB."""
+    def picture(self, vehicle: int, others: Sequence[int] = ()) -> NDArray[np.uint8]:
+        """Return what it sees behind a vehicle of it, its targets and others, RGB.
+
+        The picture is (height, width, 3).
+        """
         batch = self._batch
-        state = ModelState(batch.vehicles.x[vehicle], batch.vehicles.memory[vehicle])
+        state = self._state(vehicle)
         targets = batch.episodes.targets[vehicle, batch.episodes.target[vehicle] :]
-        scene = SceneRays(batch.terrain, self._bodies(state, targets))
-        return self._camera.image(0, self._pose(state), scene).color
+        bodies = self._bodies([state, *map(self._state, others)], targets)
+        return self._camera.image(0, self._pose(state), SceneRays(batch.terrain, bodies)).color
+
+    def _state(self, vehicle: int) -> ModelState:
+        """Return the state of a vehicle."""
+        vehicles = self._batch.vehicles
+        return ModelState(vehicles.x[vehicle], vehicles.memory[vehicle])
 
     def _pose(self, state: ModelState) -> CameraPose:
         """Return the camera's pose: it looks at the vehicle, level from side to side."""
@@ -83,25 +92,26 @@ class ChaseCamera:
         y = np.array((-math.sin(yaw), math.cos(yaw), 0.0))
         return CameraPose(eye, np.column_stack([x, y, np.cross(x, y)]))
 
-    def _bodies(self, state: ModelState, targets: Floats) -> SceneBodies:
-        """Return the vehicle's parts and its targets."""
+    def _bodies(self, states: Sequence[ModelState], targets: Floats) -> SceneBodies:
+        """Return the parts of vehicles, and targets."""
         shapes = [shape for shape, _ in self._parts]
-        colors = [color for _, color in self._parts]
+        colors = [color for _, color in self._parts] * len(states)
 
         parts = len(shapes)
-        count = parts + len(targets)
-        position = np.concatenate([np.tile(state.position, (parts, 1)), targets])
-        upright = np.tile((0.0, 0.0, 0.0, 1.0), (len(targets), 1))
-        orientation = np.concatenate([np.tile(state.orientation, (parts, 1)), upright])
+        position = np.repeat([state.position for state in states], parts, axis=0)
+        orientation = np.repeat([state.orientation for state in states], parts, axis=0)
+        kind = np.tile(np.arange(parts), len(states))
 
         # targets
+        upright = np.tile((0.0, 0.0, 0.0, 1.0), (len(targets), 1))
         colors += [NEXT, *[LATER] * (len(targets) - 1)]
         ball = Sphere(0.3 * self._reach)
+        count = len(colors)
         own = SceneBodies(
             (*shapes, ball),
-            np.minimum(np.arange(count), parts),
-            position,
-            orientation,
+            np.concatenate([kind, np.full(len(targets), parts)]),
+            np.concatenate([position, targets]),
+            np.concatenate([orientation, upright]),
             np.zeros((count, 3)),
             np.zeros(count),
             np.arange(count),

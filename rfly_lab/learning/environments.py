@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from rfly_common.arrays import Bools, Floats
 from rfly_common.config.checks import check_choice
 from rfly_common.errors import ConfigError
-from rfly_lab.learning.chase_camera import ChaseCamera
 from rfly_lab.learning.episodes import LARGEST_SEEN
 from rfly_lab.learning.land_air_batch import PERIOD, LandAirBatch
+from rfly_lab.learning.rendering import PICTURES, RENDER_MODES, Rendering
 
-RENDER_MODES = ("rgb_array",)
-"""Ways to render."""
 METADATA = {"render_modes": list(RENDER_MODES), "render_fps": round(1.0 / PERIOD)}
 """Metadata of an environment, which Gymnasium reads before it is made."""
 
@@ -46,15 +44,9 @@ def _spaces(batch: LandAirBatch) -> tuple[Numbers, Numbers]:
     return seen, box_space(1.0, len(batch.action_names))
 
 
-def _metadata(batch: LandAirBatch) -> Info:
+def metadata_of(batch: LandAirBatch) -> Info:
     """Return the metadata of an environment."""
     return {**METADATA, "render_fps": round(1.0 / batch.period)}
-
-
-def _check_render_mode(render_mode: str | None) -> None:
-    """Raise ConfigError for a way to render that there isn't."""
-    if render_mode is not None:
-        check_choice("render_mode", render_mode, RENDER_MODES)
 
 
 class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArray[Any]]):
@@ -76,16 +68,16 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
-        _check_render_mode(render_mode)
         modes = {mode.value: mode for mode in AutoresetMode}
         if not isinstance(autoreset_mode, AutoresetMode):
             check_choice("autoreset_mode", autoreset_mode, tuple(modes))
             autoreset_mode = modes[autoreset_mode]
         self.batch = LandAirBatch(num_envs, task, **options)
+        self.rendering = Rendering(self.batch, render_mode)
         self.num_envs = num_envs
         self.render_mode = render_mode
         self.autoreset_mode = autoreset_mode
-        self.metadata = {**_metadata(self.batch), "autoreset_mode": autoreset_mode}
+        self.metadata = {**metadata_of(self.batch), "autoreset_mode": autoreset_mode}
         self.single_observation_space, self.single_action_space = _spaces(self.batch)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -93,7 +85,6 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
         self._is_seeded = False
         self._is_over: Bools = np.ones(num_envs, np.bool_)
         """True for an environment whose episode has ended, or not begun."""
-        self._camera: ChaseCamera | None = None
 
     def reset(
         self,
@@ -112,6 +103,7 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
         self._seed(mask, seed)
         self.batch.begin(which)
         self._is_over[which] = False
+        self.rendering.show()
         return self.batch.observe(), self._info(mask)
 
     def step(
@@ -149,17 +141,24 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
             info |= {"final_obs": last, "_final_obs": over}
             info |= {"final_info": final, "_final_info": over.copy()}
             self._is_over = np.zeros(self.num_envs, np.bool_)
+        self.rendering.show()
         return batch.observe(), rewards, terminated, truncated, info
 
     def render(self) -> tuple[NDArray[np.uint8], ...] | None:
-        """Return a picture of each environment, (height, width, 3), from behind its vehicle."""
-        if self.render_mode is None:
+        """Return a picture of each environment, (height, width, 3), from behind its vehicle.
+
+        None in the mode `human`, in which each step moves the window on.
+        """
+        if self.render_mode != PICTURES:
             return None
         if (self.batch.episodes.number < 0).any() or not self._is_seeded:
             raise gymnasium.error.ResetNeeded("no episode has begun: reset the environments first")
-        if self._camera is None:
-            self._camera = ChaseCamera(self.batch)
-        return tuple(self._camera.picture(i) for i in range(self.num_envs))
+        return tuple(self.rendering.picture(i) for i in range(self.num_envs))
+
+    def close_extras(self, **_options: Any) -> None:
+        """Close the window."""
+        if hasattr(self, "rendering"):  # else an argument was refused
+            self.rendering.close()
 
     def _mask(self, options: Info | None) -> Bools:
         """Return which environments are to begin anew, (n,)."""
@@ -223,14 +222,13 @@ class LandAirEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     def __init__(
         self, *, task: str = "hover", render_mode: str | None = None, **options: Any
     ) -> None:
-        _check_render_mode(render_mode)
         self.batch = LandAirBatch(1, task, **options)
+        self.rendering = Rendering(self.batch, render_mode)
         self.render_mode = render_mode
-        self.metadata = _metadata(self.batch)
+        self.metadata = metadata_of(self.batch)
         self.observation_space, self.action_space = _spaces(self.batch)
         self._is_seeded = False
         self._is_over = True
-        self._camera: ChaseCamera | None = None
 
     def reset(
         self, *, seed: int | None = None, options: Info | None = None
@@ -244,6 +242,7 @@ class LandAirEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
             self._is_seeded = True
         self.batch.begin(np.zeros(1, np.int64))
         self._is_over = False
+        self.rendering.show()
         return self.batch.observe()[0], self._info()
 
     def step(
@@ -257,17 +256,23 @@ class LandAirEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         truncated = bool(self.batch.truncated[0])
         self._is_over = terminated or truncated
         reward = float(self.batch.rewards[0])
+        self.rendering.show()
         return self.batch.observe()[0], reward, terminated, truncated, self._info()
 
     def render(self) -> NDArray[np.uint8] | None:
-        """Return a picture (height, width, 3) from behind the vehicle."""
-        if self.render_mode is None:
+        """Return a picture (height, width, 3) from behind the vehicle.
+
+        None in the mode `human`, in which each step moves the window on.
+        """
+        if self.render_mode != PICTURES:
             return None
         if not self._is_seeded:
             raise gymnasium.error.ResetNeeded("no episode has begun: reset the environment first")
-        if self._camera is None:
-            self._camera = ChaseCamera(self.batch)
-        return self._camera.picture(0)
+        return self.rendering.picture(0)
+
+    def close(self) -> None:
+        """Close the window."""
+        self.rendering.close()
 
     def _info(self) -> Info:
         """Return the facts that go with an observation."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from rfly_amphibious.vehicle.state_layout import POSITION
 from rfly_common.arrays import Bools, Floats
 from rfly_common.config.checks import check_choice, finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
-from rfly_lab.learning.environments import Info, Numbers, box_space
+from rfly_lab.learning.environments import METADATA, Info, Numbers, box_space, metadata_of
 from rfly_lab.learning.episodes import LARGEST_SEEN, NEAR
 from rfly_lab.learning.land_air_batch import LandAirBatch, real_numbers
+from rfly_lab.learning.rendering import PICTURES, Rendering
 from rfly_lab.learning.tasks import Ending
 
 TASKS_TOGETHER = ("hover", "waypoints")
@@ -33,6 +34,8 @@ TRIES = 50
 """Squares of places that are tried for the start of all vehicles, clear of objects."""
 _PLACE = slice(POSITION, POSITION + 3)
 """Columns of the position in a row of the state."""
+METADATA_TOGETHER = {**METADATA, "name": "rfly_land_air_v0", "is_parallelizable": True}
+"""Metadata of an environment, which PettingZoo reads."""
 SEEN_OF_ONE = ("x_m", "y_m", "z_m", "x_mps", "y_mps", "z_mps", "is_there")
 """Numbers that a vehicle sees of another one."""
 
@@ -46,19 +49,24 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
     number. `options` are those of `LandAirBatch`. Raise ConfigError for what can't be used.
     """
 
-    metadata: ClassVar[Info] = {
-        "name": "rfly_land_air_v0",
-        "render_modes": [],
-        "is_parallelizable": True,
-    }
+    metadata = METADATA_TOGETHER
 
-    def __init__(self, *, vehicles: int = 4, task: str = "waypoints", **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        vehicles: int = 4,
+        task: str = "waypoints",
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
         check_choice("task", task, TASKS_TOGETHER)
         if isinstance(vehicles, bool) or not isinstance(vehicles, int | np.integer):
             raise ConfigError(f"vehicles: {vehicles!r}, expected a whole number")
         finite_number("vehicles", vehicles, at_least=2, at_most=MOST_TOGETHER)
         self.batch = LandAirBatch(vehicles, task, **options)
-        self.render_mode = None
+        self.rendering = Rendering(self.batch, render_mode)
+        self.render_mode = render_mode
+        self.metadata = {**self.metadata, **metadata_of(self.batch)}
         self.possible_agents = [f"vehicle_{i}" for i in range(vehicles)]
         self.agents: list[str] = []
 
@@ -116,6 +124,7 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
             )
         self.agents = list(self.possible_agents)
         self._is_live[:] = True
+        self.rendering.show()
         return self._by_name(self._observe(), every), self._infos(every)
 
     def _begin(self, random: np.random.Generator) -> bool:
@@ -176,6 +185,7 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
         self._is_live &= ~(terminated | truncated)
         seen = self._observe()
         self.agents = [self.possible_agents[i] for i in np.flatnonzero(self._is_live)]
+        self.rendering.show(self._is_live)
         return (
             self._by_name(seen, own),
             {self.possible_agents[i]: float(batch.rewards[i]) for i in own},
@@ -183,6 +193,23 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
             {self.possible_agents[i]: bool(truncated[i]) for i in own},
             self._infos(own),
         )
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """Return a picture (height, width, 3) from behind the first vehicle that is left.
+
+        It shows all that are left; once none is, the first one. None in the mode `human`, in which
+        each step moves the window on. Raise CommandError before the first episode.
+        """
+        if self.render_mode != PICTURES:
+            return None
+        if self._generator is None:
+            raise CommandError("no episode has begun: reset the environment first")
+        first, *others = np.flatnonzero(self._is_live).tolist() or [0]
+        return self.rendering.picture(first, others)
+
+    def close(self) -> None:
+        """Close the window."""
+        self.rendering.close()
 
     def _touches(self, before: Floats, after: Floats) -> Bools:
         """Return which vehicles came within twice their reach of another one, (n,).

@@ -140,7 +140,8 @@ class TerrainLayer:
     def _start_refining(self) -> None:
         """Start a thread that makes the fine ground, one at a time, however often the map changes.
 
-        It takes seconds for a large map.
+        It takes seconds for a large map. A process that ends waits for it: a thread that is ended
+        within a C++ library aborts the process.
         """
         at_work = self._refining is not None and self._refining.is_alive()
         terrain = self._terrain
@@ -148,7 +149,7 @@ class TerrainLayer:
             return
         self._refined = terrain
         self._refining = threading.Thread(
-            target=self._refine, args=(terrain,), name="rfly view: ground", daemon=True
+            target=self._refine, args=(terrain,), name="rfly view: ground"
         )
         self._refining.start()
 

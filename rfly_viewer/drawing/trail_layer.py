@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,14 @@ class TrailLayer:
         """Forget all trails."""
         self._samples.clear()
         self._remove()
+
+    def forget(self, vehicle_ids: Sequence[int]) -> None:
+        """Forget the trails of these vehicles: what follows begins anew."""
+        gone = np.array(vehicle_ids, np.int64)
+        for number, (ids, positions) in enumerate(self._samples):
+            stays = ~np.isin(ids, gone)
+            if not stays.all():
+                self._samples[number] = (ids[stays], positions[stays])
 
     def _remove(self) -> None:
         if self._handle is not None:

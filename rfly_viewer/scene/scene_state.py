@@ -203,14 +203,20 @@ class SceneState:
         If it is not found, flat ground is shown, and the log says so.
         """
         try:
-            self.whole = self._load(name)
-            self.terrain = self.whole.window(0.0, 0.0, WINDOW_SAMPLES)
-            self.terrain_known = True
+            self.show_ground(self._load(name), name)
         except (ConfigError, TerrainError, OSError) as error:
-            self.whole = self.terrain = flat_ground(name)
+            self.show_ground(flat_ground(name), name)
             self.terrain_known = False
             self.add_log_line(f"flat ground is shown: {error}")
 
+    def show_ground(self, whole: Terrain, name: str) -> None:
+        """Show other ground, without vehicles, under the name of a map.
+
+        Raise TerrainError or OSError if it cannot be read.
+        """
+        self.terrain = whole.window(0.0, 0.0, WINDOW_SAMPLES)
+        self.whole = whole
+        self.terrain_known = True
         self.map_name = name
         self.vehicles.clear()
         self.labels = Labels()
@@ -225,6 +231,9 @@ class SceneState:
             self.add_log_line(f"no vehicle {', '.join(map(str, unknown))} was seen yet")
         for vehicle_id in vehicle_ids:
             self.labels.by_id.pop(vehicle_id, None)
+        known = tuple(each for each in vehicle_ids if each not in unknown)
+        if known:
+            self._events.append(commands.DeleteVehicles(known))
 
     def _change_look(self) -> None:
         """Show the vehicle that came last as the next model of its class."""

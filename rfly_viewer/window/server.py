@@ -50,7 +50,7 @@ from rfly_viewer.window.connections import open_server
 from rfly_viewer.window.panel import Panel
 from rfly_viewer.window.readout import Readouts
 from rfly_viewer.wire.feedback_sender import FeedbackSender
-from rfly_viewer.wire.listener import Listener, Playback, SensorRequest
+from rfly_viewer.wire.listener import Feed, Listener, Playback, SensorRequest
 
 
 class SensorAnswering(Protocol):
@@ -107,6 +107,8 @@ class Settings:
     """Options of `rfly view`."""
 
     map: str = ""
+    terrain: Terrain | None = None
+    """Ground that is shown at first in place of `map`."""
     search_path: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     http_port: int = 8080
@@ -136,18 +138,18 @@ class Settings:
 class Viewer:
     """The whole window. `run` draws until `stop`; `address` is where a browser finds it."""
 
-    def __init__(self, settings: Settings, playback: Playback | None = None) -> None:
-        """Open the window. `playback`: shown in place of what arrives by UDP."""
+    def __init__(self, settings: Settings, source: Playback | Feed | None = None) -> None:
+        """Open the window. `source`: shown in place of what arrives by UDP."""
         self._settings = settings
         self._stopped = threading.Event()
         self.state = SceneState(settings.search_path, descriptions=settings.descriptions)
-        if settings.map:
+        if settings.terrain is not None:
+            self.state.show_ground(settings.terrain, settings.terrain.name)
+        elif settings.map:
             self.state.change_map(settings.map)
 
         self.feedback = FeedbackSender(settings.feedback_host, settings.feedback_port)
-        self.listener = playback or Listener(
-            settings.host, settings.udp_port, settings.lan_interface
-        )
+        self.listener = source or Listener(settings.host, settings.udp_port, settings.lan_interface)
         self.server, self.connections = open_server(settings.host, settings.http_port)
 
         self._imagery: Imagery | None = None
@@ -195,6 +197,8 @@ class Viewer:
         self._frames = 0
         self._notices_left = MAX_NOTICES
         self._last_frame_s = time.monotonic()
+        self._due_s = 0.0
+        """Time of the next picture, on the steady clock."""
         self._panel_due_s = 0.0
         self._rates_from = (time.monotonic(), 0, 0)
         self._rates = (0.0, 0.0)
@@ -225,21 +229,25 @@ class Viewer:
         The first datagram after a pause is drawn at once, then RATE_HZ is kept.
         """
         try:
-            due = 0.0
-            while not self._stopped.is_set() and not stopped():
-                motors_turn = bool((self._poses.motor_speed_rpm != 0).any())
-                wheels_turn = bool((self._poses.wheel_speed_rpm != 0).any())
-                measured = self._sensors is not None and self._sensors.is_running
-                often = motors_turn or wheels_turn or measured
-                self.listener.arrived.wait(1 / self._rate_hz if often else 0.1)
-
-                early = due - time.monotonic()
-                if early > 0 and self._stopped.wait(early):
-                    break
-                due = time.monotonic() + 1 / self._rate_hz
-                self.draw(time.monotonic())
+            while not stopped() and self.turn():
+                pass
         finally:
             self.close()
+
+    def turn(self) -> bool:
+        """Wait for datagrams, or the next picture of what turns, and draw; False after `stop`."""
+        motors_turn = bool((self._poses.motor_speed_rpm != 0).any())
+        wheels_turn = bool((self._poses.wheel_speed_rpm != 0).any())
+        measured = self._sensors is not None and self._sensors.is_running
+        often = motors_turn or wheels_turn or measured
+        self.listener.arrived.wait(1 / self._rate_hz if often else 0.1)
+
+        self._stopped.wait(max(0.0, self._due_s - time.monotonic()))
+        if self._stopped.is_set():
+            return False
+        self._due_s = time.monotonic() + 1 / self._rate_hz
+        self.draw(time.monotonic())
+        return True
 
     def close(self) -> None:
         """Close sockets and page."""
@@ -344,6 +352,8 @@ class Viewer:
                 case commands.ChangeMap():
                     self._clear_sensors(None)  # as RflySim3D does
                     self._map_shown()
+                case commands.DeleteVehicles(vehicle_ids):
+                    self._trails.forget(vehicle_ids or ())
                 case commands.ClearSensors(seq_id):
                     self._clear_sensors(seq_id)
                 case commands.MoveCamera():

@@ -1,9 +1,9 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""UDP listener on RflySim3D's ports 20010 + k, and a recording that is played in its place.
+"""Sources of datagrams: RflySim3D's UDP ports 20010 + k, a recording, or this program itself.
 
-The listener is one thread with a bounded queue.
+The UDP listener is one thread with a bounded queue.
 """
 
 from __future__ import annotations
@@ -36,18 +36,15 @@ class SensorRequest(bytes):
     """IPv4 address of its sender."""
 
 
-class Listener(Closing):
-    """Listener: `take` returns the datagrams since the last call.
+class Feed(Closing):
+    """Source of datagrams that this program puts in: `take` returns those since the last call.
 
-    `arrived` is set when there are some. Requests for sensors are `SensorRequest`. It binds to
-    `host` only, by default 127.0.0.1. With `lan_interface`, an IPv4 address of this machine, it
-    also joins 224.0.0.10:20009 there, for commands to every RflySim3D of the network. Raises
-    ConfigError, which names the address, where one cannot be bound.
+    `arrived` is set when there are some. Any thread may put and take.
     """
 
-    def __init__(
-        self, host: str = "127.0.0.1", port: int = WINDOW_PORT, lan_interface: str = ""
-    ) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """Where the datagrams come from, for the user."""
         self.arrived = threading.Event()
         self.overflow = 0
         """Datagrams dropped because MAX_QUEUED_BYTES were waiting."""
@@ -55,19 +52,17 @@ class Listener(Closing):
         self._queued_bytes = 0
         self._lock = threading.Lock()
 
-        self._thread = SocketThread("rfly view: UDP", largest=_LARGEST)
-        try:
-            own = _bound(resolve(host), port)
-            self._thread.receive(own, self._queue_datagram)
-            if lan_interface:
-                self._thread.receive(_joined(lan_interface), self._queue_datagram)
-        except ConfigError:
-            self._thread.close()
-            raise
-        self.port: int = own.getsockname()[1]
-        self.name = f"UDP {host}:{self.port}"
-        """Where the datagrams come from, for the user."""
-        self._thread.start()
+    def put(self, datagram: bytes) -> None:
+        """Queue a datagram if there is room."""
+        with self._lock:
+            has_room = self._queued_bytes < MAX_QUEUED_BYTES
+            if has_room:
+                self._queued_bytes += len(datagram) + _OVERHEAD
+                self._queue.append(datagram)
+            else:
+                self.overflow += 1
+        if has_room:
+            self.arrived.set()
 
     def take(self) -> list[bytes]:
         """Return the datagrams that arrived since the last call, in their order."""
@@ -79,24 +74,44 @@ class Listener(Closing):
         return datagrams
 
     def close(self) -> None:
+        """End: nothing is open here."""
+
+
+class Listener(Feed):
+    """Listener on UDP: what arrives is put in. Requests for sensors are `SensorRequest`.
+
+    It binds to `host` only, by default 127.0.0.1. With `lan_interface`, an IPv4 address of this
+    machine, it also joins 224.0.0.10:20009 there, for commands to every RflySim3D of the network.
+    Raises ConfigError, which names the address, where one cannot be bound.
+    """
+
+    def __init__(
+        self, host: str = "127.0.0.1", port: int = WINDOW_PORT, lan_interface: str = ""
+    ) -> None:
+        super().__init__(f"UDP {host}:{port}")
+        self._thread = SocketThread("rfly view: UDP", largest=_LARGEST)
+        try:
+            own = _bound(resolve(host), port)
+            self._thread.receive(own, self._receive)
+            if lan_interface:
+                self._thread.receive(_joined(lan_interface), self._receive)
+        except ConfigError:
+            self._thread.close()
+            raise
+        self.port: int = own.getsockname()[1]
+        self.name = f"UDP {host}:{self.port}"
+        self._thread.start()
+
+    def close(self) -> None:
         """Stop listening; it returns at once."""
         self._thread.close()
 
-    def _queue_datagram(self, datagram: bytes, sender: Address) -> None:
-        """Queue a datagram if there is room."""
+    def _receive(self, datagram: bytes, sender: Address) -> None:
+        """Queue a datagram of the network."""
         if is_request(datagram):
             datagram = SensorRequest(datagram)
             datagram.source = sender[0]
-
-        with self._lock:
-            has_room = self._queued_bytes < MAX_QUEUED_BYTES
-            if has_room:
-                self._queued_bytes += len(datagram) + _OVERHEAD
-                self._queue.append(datagram)
-            else:
-                self.overflow += 1
-        if has_room:
-            self.arrived.set()
+        self.put(datagram)
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -20,6 +20,7 @@ from rfly_lab.learning.tasks import TASKS
 pytestmark = pytest.mark.needs("gymnasium")
 gymnasium = late_module("gymnasium")
 vector = late_module("gymnasium.vector")
+checks = late_module("gymnasium.utils.passive_env_checker")
 env_checker = late_module("gymnasium.utils.env_checker")
 environments = late_module("rfly_lab.learning.environments")
 
@@ -58,9 +59,10 @@ def same(ours: Any, theirs: Any) -> None:
 @pytest.mark.filterwarnings("error")
 def test_the_checker_passes(task: str, options: dict[str, str]) -> None:
     environment = gymnasium.make(ID, task=task, render_mode="rgb_array", **options)
-    env_checker.check_env(environment.unwrapped)
+    env_checker.check_env(environment.unwrapped, skip_render_check=True)
+    checks.env_render_passive_checker(environment.unwrapped)
     assert environment.spec.id == ID
-    assert environment.metadata == {"render_modes": ["rgb_array"], "render_fps": 50}
+    assert environment.metadata == {"render_modes": ["human", "rgb_array"], "render_fps": 50}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -210,13 +212,13 @@ def test_pictures_show_the_vehicle_and_its_target() -> None:
 def test_arguments_that_cannot_be_used() -> None:
     for options, text in (
         ({"autoreset_mode": "never"}, "autoreset_mode: 'never', expected one of NextStep"),
-        ({"render_mode": "human"}, "render_mode: 'human', expected one of rgb_array"),
+        ({"render_mode": "ansi"}, "render_mode: 'ansi', expected one of human, rgb_array"),
         ({"task": "sleep"}, "task: 'sleep'"),
     ):
         with pytest.raises(ConfigError, match=text):
             environments.LandAirVectorEnv(2, **options)
     with pytest.raises(ConfigError, match="render_mode"):
-        environments.LandAirEnv(render_mode="human")
+        environments.LandAirEnv(render_mode="ansi")
 
     environment = environments.LandAirVectorEnv(3)
     for seed, options, text in (

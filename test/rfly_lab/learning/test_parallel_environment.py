@@ -199,6 +199,40 @@ def test_a_touch_between_two_steps_counts(across: float, touches: bool) -> None:
     assert set(terminated.values()) == {touches}
 
 
+def test_pictures_show_those_that_are_left() -> None:
+    """The first vehicle is in the middle, the second to its left, the third out of sight."""
+    env = parallel_env(vehicles=3, task="hover", render_mode="rgb_array")
+    with pytest.raises(CommandError, match="no episode has begun"):
+        env.render()
+    env.reset(seed=3)
+    x = env.batch.vehicles.x
+    x[:, 6:10] = (1.0, 0.0, 0.0, 0.0)  # all head east
+    x[1, :3] = x[0, :3] + (1.0, 2.0, 0.0)
+    x[2, :3] = x[0, :3] - (60.0, 0.0, 0.0)
+    env.batch.episodes.targets[:] = x[:, None, :3] - (100.0, 0.0, 0.0)
+
+    def red_columns() -> np.ndarray:
+        """Return the columns of the picture in which there is red, as only bodies are."""
+        red, green, blue = np.moveaxis(env.render().astype(int), -1, 0)
+        return np.flatnonzero(((red > 2 * green) & (red > 2 * blue)).any(axis=0))
+
+    both = red_columns()
+    assert env.render().shape == (180, 320, 3)
+    assert ((both > 140) & (both < 180)).any()
+    assert (both < 120).any()
+
+    # the first has left: the second is in the middle, alone
+    env._is_live[0] = False
+    alone = red_columns()
+    assert len(alone)
+    assert ((alone > 140) & (alone < 180)).all()
+    env._is_live[:] = False
+    assert (red_columns() > 140).any()
+    assert parallel_env().render() is None
+    with pytest.raises(ConfigError, match="render_mode: 'ansi', expected one of human, rgb_array"):
+        parallel_env(render_mode="ansi")
+
+
 def test_an_episode_ends_when_all_have_ended() -> None:
     env = parallel_env(vehicles=3, task="hover")
     env.reset(seed=1)

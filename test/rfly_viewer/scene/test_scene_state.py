@@ -18,6 +18,7 @@ from rfly_viewer.scene.scene_commands import (
     CameraFov,
     ChangeMap,
     ClearSensors,
+    DeleteVehicles,
     MoveCamera,
     ViewKey,
 )
@@ -380,7 +381,7 @@ def test_sensors_are_cleared_by_the_window(state, text, seq_id):
 def test_everything_is_cleared_with_the_sensors(state):
     tell(state, pose(1), command("RflyReqObjData 24 0 0"))
     assert len(state.vehicles) == 0
-    assert state.take_events() == [ClearSensors(None)]
+    assert state.take_events() == [DeleteVehicles((1,)), ClearSensors(None)]
 
 
 def test_vehicles_without_movement_stand_still_and_no_new_one_comes(state):
