@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rfly_amphibious.dynamics.wind import hashed
+from rfly_amphibious.sensors.sensor_kernels import JointGeometry, wheel_turn
 from rfly_amphibious.vehicle.state_layout import (
     CLEARANCE,
     CRASHED,
@@ -36,7 +37,9 @@ from rfly_lab.learning.episodes import (
     BEFORE_ROTORS,
     CHAIN_STEP,
     FASTEST,
+    GLIDE,
     HIGHEST,
+    HOP_DISTANCE,
     LARGEST_SEEN,
     LOWEST,
     NEAR,
@@ -62,6 +65,7 @@ POINT = int(Course.POINT)
 CHAIN = int(Course.CHAIN)
 TRACK = int(Course.TRACK)
 ROOF = int(Course.ROOF)
+HOP = int(Course.HOP)
 WRENCH = int(Air.WRENCH)
 ROTORS = int(Air.ROTORS)
 VELOCITIES = int(Air.VELOCITY)
@@ -128,6 +132,7 @@ def begin_episodes(
         episodes.target[v] = 0
         episodes.held[v] = 0
         episodes.distance[v] = distance_to(states[k], targets[0], task)
+        episodes.way[v] = way_left(episodes.distance[v], 0.0, task)
 
         # wind
         speed = drawn(key, 1, 0.0, disturbances.wind)
@@ -228,7 +233,11 @@ def place_vehicle(
                 curvature = drawn(key, first, -1.0, 1.0) / starts.turn_radius
             yaw += curvature * length
         else:
-            step = CHAIN_STEP if task.course == CHAIN else PLACE_DISTANCE
+            step = PLACE_DISTANCE
+            if task.course == CHAIN:
+                step = CHAIN_STEP
+            elif task.course == HOP:
+                step = HOP_DISTANCE
             length = drawn(key, first, step[0], step[1])
             yaw = drawn(key, first + 1, -math.pi, math.pi)
         x += length * math.cos(yaw)
@@ -257,6 +266,17 @@ def distance_to(state: Floats, target: Floats, task: Task) -> float:
     y = target[1] - state[POSITION + 1]
     z = 0.0 if task.is_level else target[2] - state[POSITION + 2]
     return math.sqrt(x * x + y * y + z * z)
+
+
+@inlined_kernel
+def way_left(distance: float, clearance: float, task: Task) -> float:
+    """Return the way left to a target, m, whose decrease is paid.
+
+    With a `cruise` it leads up from the ground, on at that clearance and down by GLIDE.
+    """
+    if task.cruise == 0.0:
+        return distance
+    return distance + abs(clearance - min(task.cruise, GLIDE * distance))
 
 
 # commands
@@ -340,7 +360,8 @@ def judge(
         reward = 0.0
         if ending != FAILED:
             distance = distance_to(x, episodes.targets[v, episodes.target[v]], task)
-            reward += task.progress * (episodes.distance[v] - distance)
+            clearance = outputs[v, CLEARANCE]
+            reward += task.progress * (episodes.way[v] - way_left(distance, clearance, task))
             reward += task.near / (1.0 + distance * distance)
             turning = rates_squared(x)
             power = outputs[v, ROTOR_POWER] / layout.hover_power
@@ -348,6 +369,7 @@ def judge(
             episodes.distance[v] = distance
             if ending == RUNNING:
                 reward += arrive(v, x, outputs[v], task, period, layout, episodes)
+            episodes.way[v] = way_left(episodes.distance[v], clearance, task)
 
         # the end
         if ending == RUNNING and episodes.distance[v] > task.astray:
@@ -411,12 +433,16 @@ def observe(
     task: Task,
     states: Floats,
     outputs: Floats,
+    wheel_rates: Floats,
     layout: Layout,
     ground: Any,
     episodes: Episodes,
     seen: Any,
 ) -> None:
-    """Write the observation of each vehicle to (n, numbers), named by `observation_names`."""
+    """Write the observation of each vehicle to (n, numbers), named by `observation_names`.
+
+    `wheel_rates` (n, wheels): spins against the body, rad/s, as encoders measure them.
+    """
     for v in range(states.shape[0]):
         x = states[v]
         w = x[QUATERNION]
@@ -427,8 +453,8 @@ def observe(
         last = episodes.targets.shape[1] - 1
         target = episodes.targets[v, episodes.target[v]]
         after = episodes.targets[v, min(episodes.target[v] + 1, last)]
-        put(seen[v], 0, rotated_back(rotation, subtract(three(target), position)))
-        put(seen[v], 3, rotated_back(rotation, subtract(three(after), position)))
+        put(seen[v], 0, rotated_back(rotation, way_to(target, position, task)))
+        put(seen[v], 3, rotated_back(rotation, way_to(after, position, task)))
         put(seen[v], 6, rotated_back(rotation, (x[VELOCITY], x[VELOCITY + 1], x[VELOCITY + 2])))
         put(seen[v], 9, (rotation[6], rotation[7], rotation[8]))
         put(seen[v], 12, (x[RATES], x[RATES + 1], x[RATES + 2]))
@@ -440,9 +466,8 @@ def observe(
         for j in range(layout.rotors):
             seen[v, k] = within_limits(x[ROTOR_SPEED + j] / layout.max_rotor_speed)
             k += 1
-        for i in range(layout.wheel_speed_columns.shape[0]):
-            speed = x[layout.wheel_speed_columns[i]] * layout.rolling_radius[i]
-            seen[v, k] = within_limits(speed)
+        for i in range(layout.rolling_radius.shape[0]):
+            seen[v, k] = within_limits(wheel_rates[v, i] * layout.rolling_radius[i])
             k += 1
         for i in range(layout.wheel_load_columns.shape[0]):
             load = outputs[v, layout.wheel_load_columns[i]] / layout.static_load[i]
@@ -460,6 +485,22 @@ def observe(
                     py = position[1] + s * ahead + c * aside
                     seen[v, k] = within_limits(altitude(ground, px, py) - position[2])
                     k += 1
+
+
+@kernel
+def turn_wheels(states: Floats, steering_column: int, joints: JointGeometry, rates: Floats) -> None:
+    """Write the spin of each wheel against the body, rad/s, to (n, wheels). Eq. 11.5."""
+    for v in range(states.shape[0]):
+        tangent = math.tan(states[v, steering_column])
+        for i in range(rates.shape[1]):
+            _, rates[v, i] = wheel_turn(i, states[v], tangent, joints)
+
+
+@inlined_kernel
+def way_to(target: Floats, position: Vector, task: Task) -> Vector:
+    """Return the way to a target, m, world; across the ground where the task counts it so."""
+    x, y, z = subtract(three(target), position)
+    return x, y, 0.0 if task.is_level else z
 
 
 @inlined_kernel

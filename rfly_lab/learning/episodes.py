@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rfly_amphibious.sensors.sensor_kernels import JointGeometry
 from rfly_common.arrays import Floats, Ints
 
 LOWEST = 3.0
@@ -28,6 +29,10 @@ TRACK_TURNS = 4
 """Points of a path after which its curvature changes."""
 PLACE_DISTANCE = (20.0, 40.0)
 """Least and greatest distance from start to goal, m."""
+HOP_DISTANCE = (8.0, 20.0)
+"""Least and greatest distance from start to the end of a hop, m."""
+GLIDE = 0.5
+"""Slope of the last part of a hop: height of the wheels above the ground over distance."""
 ROOF_DISTANCE = (3.0, 8.0)
 """Least and greatest distance of a vehicle from its roof across the ground, m."""
 ROOF_HEIGHT = (3.0, 6.0)
@@ -60,6 +65,8 @@ class Episodes(NamedTuple):
     """Index of the target that comes next, (n,)."""
     distance: Floats
     """Distance to it, m, (n,)."""
+    way: Floats
+    """Way left to it, whose decrease is paid, m, (n,)."""
     held: Ints
     """Steps for which the vehicle has stayed at the last target, (n,)."""
     failing_rotor: Ints
@@ -78,6 +85,7 @@ def episodes_of(environments: int, targets: int) -> Episodes:
         targets=np.zeros((count, targets, 3)),
         target=np.zeros(count, np.int64),
         distance=np.zeros(count),
+        way=np.zeros(count),
         held=np.zeros(count, np.int64),
         failing_rotor=np.zeros(count, np.int64),
         failing_step=np.zeros(count, np.int64),
@@ -128,7 +136,7 @@ class Layout(NamedTuple):
     hover_power: float
     """Power of the rotors in hover, W."""
     steering_column: int
-    wheel_speed_columns: Ints
+    joints: JointGeometry
     wheel_load_columns: Ints
     rolling_radius: Floats
     """Rolling radii, (wheels,), m."""

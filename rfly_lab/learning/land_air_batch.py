@@ -17,6 +17,7 @@ from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState
 from rfly_amphibious.dynamics.vehicle_batch import VehicleBatch
 from rfly_amphibious.dynamics.wind import Wind
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats, Ints
@@ -36,7 +37,7 @@ from rfly_lab.learning.episodes import (
 )
 from rfly_lab.learning.grounds import Ground, ground_of, places_on
 from rfly_lab.learning.sensor_names import sensor_names
-from rfly_lab.learning.tasks import USUAL_ACTIONS, Course, Ending, Task, task_of
+from rfly_lab.learning.tasks import ON_GROUND, USUAL_ACTIONS, Course, Ending, Task, task_of
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.ground_friction import TYRES_OWN, GroundFriction
 from rfly_terrain.world.solids import ObjectBoxes, Solids
@@ -388,15 +389,20 @@ class LandAirBatch:
 
     def observe(self) -> NDArray[np.float32]:
         """Return what each vehicle sees, (n, numbers)."""
+        layout = self._layout
         seen = np.empty((len(self.rewards), len(self.observation_names)), np.float32)
         if self._sensed is not None:
-            self._sensed.observe(self.task, self._layout, self.episodes, seen)
+            self._sensed.observe(self.task, layout, self.episodes, seen)
             return seen
+        rates = np.empty((len(seen), len(self.params.wheels)))
+        x = self.vehicles.x
+        self._kernels.turn_wheels(x, layout.steering_column, layout.joints, rates)
         self._kernels.observe(
             self.task,
-            self.vehicles.x,
+            x,
             self.vehicles.outputs,
-            self._layout,
+            rates,
+            layout,
             self.terrain.ground,
             self.episodes,
             seen,
@@ -480,7 +486,7 @@ def observation_names(
     names = [f"{name}_{axis}{unit}" for name, unit in vectors.items() for axis in "xyz"]
     names += ["clearance_m", "steering_rad"]
     names += [f"rotor_{j + 1}_share" for j in range(p.rotors)]
-    names += [f"wheel_speed_{wheel}_mps" for wheel in p.wheels]
+    names += [f"wheel_turn_{wheel}_mps" for wheel in p.wheels]
     names += [f"wheel_load_{wheel}_share" for wheel in p.wheels]
     if task.sees_ground:
         names += [f"ground_{ahead:g}_{aside:g}_m" for ahead in SCAN_AHEAD for aside in SCAN_ASIDE]
@@ -500,7 +506,7 @@ def layout_of(p: VehicleParameters) -> Layout:
         max_rotor_speed=p.max_rotor_speed,
         hover_power=p.rotors * p.torque_coefficient * p.hover_speed**3,
         steering_column=int(of_state[state["steering"]][0]),
-        wheel_speed_columns=of_state[state["wheel_speed"]],
+        joints=joint_geometry(p),
         wheel_load_columns=of_outputs[outputs["wheel_load"]],
         rolling_radius=np.array(p.rolling_radius),
         static_load=np.array(p.static_load),
@@ -513,7 +519,7 @@ def _starts(
     """Return where episodes of a task may begin. Raise ConfigError where no place is left."""
     p = model.params
     standing: tuple[ModelState, ...] = ()
-    if task.course in (Course.TRACK, Course.PLACE):
+    if task.course in ON_GROUND:
         standing = _standing(p, ground)
     memory_size = state_layout.memory_size(len(p.wheels))
     roofs = np.empty((0, 3))

@@ -76,8 +76,7 @@ class PolicyPilot:
         """Forget all, as the time went back."""
         self._clearance = Clearance(self.params, self._sensors.height)
         self._joints_time = -math.inf
-        self._wheel_rate = np.zeros(len(self.params.wheels))
-        self._steering = np.zeros(len(self.params.wheels))
+        self._wheel_rates = np.zeros((1, len(self.params.wheels)))
         self._loads_time = -math.inf
         self._estimate: Estimate | None = None
         self._acted = -math.inf
@@ -124,8 +123,7 @@ class PolicyPilot:
             x[self._columns] = virtual_steering(p, joints.steering[-1])
             first = state_layout.ROTOR_SPEED
             x[first : first + p.rotors] = np.abs(joints.rotor_rate[-1])
-            self._wheel_rate = joints.wheel_rate[-1]
-            self._steering = joints.steering[-1]
+            self._wheel_rates[0] = joints.wheel_rate[-1]
         if samples.wheel_loads is not None:
             self._loads_time = float(samples.wheel_loads.time[-1])
             self._outputs[0, self.judge.layout.wheel_load_columns] = samples.wheel_loads.load[-1]
@@ -158,9 +156,6 @@ class PolicyPilot:
         x[state_layout.VELOCITY : state_layout.VELOCITY + 3] = velocity
         x[state_layout.QUATERNION_XYZW] = now.orientation
         x[state_layout.RATES : state_layout.RATES + 3] = now.rates
-        # encoders turn with the body, the state's wheels do not: Eq. 11.5
-        pitch_rate = now.rates[1] * np.cos(self._steering) - now.rates[0] * np.sin(self._steering)
-        x[self.judge.layout.wheel_speed_columns] = self._wheel_rate + pitch_rate
         self._outputs[0, state_layout.CLEARANCE] = self._clearance.lowest_wheel(rotation)
 
     def _act(self) -> Floats | None:
@@ -170,6 +165,7 @@ class PolicyPilot:
             self.policy.task,
             self._x,
             self._outputs,
+            self._wheel_rates,
             self.judge.layout,
             hills().ground,
             self.judge.episode,

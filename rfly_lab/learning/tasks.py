@@ -41,6 +41,12 @@ class Course(enum.IntEnum):
     """One on the ground, some way from the vehicle, which stands."""
     ROOF = 4
     """One on the roof of a house, beside and below the vehicle, which flies."""
+    HOP = 5
+    """One on the ground, a few lengths of the vehicle away, which stands."""
+
+
+ON_GROUND = (Course.TRACK, Course.PLACE, Course.HOP)
+"""Courses that begin with a vehicle that stands."""
 
 
 class Task(NamedTuple):
@@ -49,7 +55,8 @@ class Task(NamedTuple):
     The reward of a step of T seconds is the sum of
 
     - `near` / (1 + d²), d being the distance to the target, m,
-    - `progress` · (d before - d after the step),
+    - `progress` · (w before - w after the step), w being the way left, m: d, and with a `cruise` the
+      distance of the wheels from the height at which to fly there as well,
     - `reached`, where a target was reached that is not the last,
     - `success`, where the episode ends with success,
     - -`turning` · |ω|² · T, ω in rad/s,
@@ -79,6 +86,8 @@ class Task(NamedTuple):
     """True if success does not end the episode."""
     sees_ground: bool
     """True if observations contain heights of the ground around the vehicle."""
+    cruise: float = 0.0
+    """Clearance at which the way leads to the target, m, until it goes down by GLIDE; 0: none."""
     near: float = 0.0
     progress: float = 0.0
     reached: float = 0.0
@@ -175,9 +184,28 @@ TASKS = {
         turning=0.5,
         broken=50.0,
     ),
+    "hop": Task(
+        course=Course.HOP,
+        duration=20.0,
+        targets=1,
+        is_level=True,
+        reach=2.0,
+        astray=30.0,
+        hold=0.5,
+        still=0.3,
+        on_wheels=True,
+        goes_on=False,
+        sees_ground=False,
+        cruise=2.0,
+        progress=1.0,
+        success=50.0,
+        turning=0.5,
+        power=0.5,
+        broken=20.0,
+    ),
 }
 """Tasks by name: hover at a point, fly through way-points, drive along a path, drive or fly to a
-place and stand there, and land on a roof."""
+place and stand there, land on a roof, and take off, fly to a place and stand there."""
 
 USUAL_ACTIONS = {
     "hover": "wrench",
@@ -185,6 +213,7 @@ USUAL_ACTIONS = {
     "path": "wheels",
     "goal": "wrench+wheels",
     "roof": "wrench",
+    "hop": "wrench",
 }
 """Kind of actions of each task, a name of `actions.ACTIONS`, unless another is chosen."""
 

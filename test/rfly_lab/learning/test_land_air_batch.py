@@ -18,6 +18,7 @@ from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout
+from rfly_amphibious.vehicle.ackermann import wheel_angles
 from rfly_autonomy.control.pilot import abort_pilot
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
@@ -195,7 +196,7 @@ def test_a_state_that_is_not_finite_fails_and_is_seen_as_zeros() -> None:
 def test_who_stands_at_the_goal_for_half_a_second_has_solved_it() -> None:
     batch = begun("goal")
     batch.episodes.targets[0, 0] = batch.vehicles.x[0, :3] + (1.0, 1.0, -7.0)
-    batch.episodes.distance[0] = math.sqrt(2.0)
+    batch.episodes.distance[0] = batch.episodes.way[0] = math.sqrt(2.0)
     braked = np.array([[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]])
     for _ in range(24):
         batch.step(braked)
@@ -234,17 +235,27 @@ def test_rewards_are_the_formula_of_the_rules(task: str) -> None:
     batch = begun(task, 6, seed=4)
     rules = batch.task
     rng = np.random.default_rng(2)
+    left = None
     for _ in range(40):
         target = batch.episodes.targets[np.arange(6), batch.episodes.target]
         axes = 2 if rules.is_level else 3
         before = np.linalg.norm((target - batch.vehicles.x[:, :3])[:, :axes], axis=1)
+        if task != "hop":
+            left = before
+        elif left is None:
+            left = before + 2.0
         was = batch.episodes.target.copy()
         batch.step(0.3 * random_actions(batch, rng))
         x = batch.vehicles.x
         after = np.linalg.norm((target - x[:, :3])[:, :axes], axis=1)
         p = batch.params
         hover = p.rotors * p.torque_coefficient * p.hover_speed**3
-        expected = rules.near / (1.0 + after**2) + rules.progress * (before - after)
+        way = after
+        if task == "hop":  # up, along at 2 m, and down from 4 m before the target on
+            clearance = batch.vehicles.outputs[:, state_layout.CLEARANCE]
+            way = after + np.abs(clearance - np.minimum(2.0, 0.5 * after))
+        expected = rules.near / (1.0 + after**2) + rules.progress * (left - way)
+        left = way
         expected -= 0.02 * rules.turning * (x[:, 10:13] ** 2).sum(axis=1)
         expected -= 0.02 * rules.power * batch.vehicles.outputs_of().rotor_power / hover
         expected += rules.reached * (batch.episodes.target > was)
@@ -272,6 +283,7 @@ def test_observations_are_what_their_names_say(task: str) -> None:
 
     p = batch.params
     columns = state_layout.state_columns(p.rotors, len(p.wheels))
+    counted = (1.0, 1.0, 0.0) if task in ("path", "goal", "hop") else (1.0, 1.0, 1.0)
     for v in range(5):
         x = batch.vehicles.x[v]
         state = ModelState(x, batch.vehicles.memory[v])
@@ -280,9 +292,10 @@ def test_observations_are_what_their_names_say(task: str) -> None:
         t = batch.episodes.target[v]
         targets = batch.episodes.targets[v]
         after = targets[min(t + 1, len(targets) - 1)]
+        angles = wheel_angles(p, x[columns["steering"]][0])
         vectors = {
-            "to_target_{}_m": R.T @ (targets[t] - x[:3]),
-            "to_target_after_{}_m": R.T @ (after - x[:3]),
+            "to_target_{}_m": R.T @ (counted * (targets[t] - x[:3])),
+            "to_target_after_{}_m": R.T @ (counted * (after - x[:3])),
             "velocity_{}_mps": R.T @ x[3:6],
             "up_{}": R[2],
             "rate_{}_radps": x[10:13],
@@ -297,8 +310,12 @@ def test_observations_are_what_their_names_say(task: str) -> None:
             share = x[columns["rotor_speed"]][j] / p.max_rotor_speed
             assert value[f"rotor_{j + 1}_share"][v] == pytest.approx(share, rel=1e-6)
         for i, wheel in enumerate(p.wheels):
-            speed = x[columns["wheel_speed"]][i] * p.rolling_radius[i]
-            assert value[f"wheel_speed_{wheel}_mps"][v] == pytest.approx(speed, rel=1e-5, abs=1e-9)
+            # the turn of the body about the wheel's axle, which steers with it
+            angle = angles[i]
+            axle = (-math.sin(angle), math.cos(angle), 0.0)
+            turn = x[columns["wheel_speed"]][i] - x[10:13] @ axle
+            speed = turn * p.rolling_radius[i]
+            assert value[f"wheel_turn_{wheel}_mps"][v] == pytest.approx(speed, rel=1e-5, abs=1e-7)
             load = outputs.wheel_load[i] / p.static_load[i]
             assert value[f"wheel_load_{wheel}_share"][v] == pytest.approx(load, rel=1e-6)
         if batch.task.sees_ground:
@@ -442,6 +459,8 @@ def test_episodes_begin_where_their_task_says(task: str) -> None:
         assert ((first >= 3.0) & (first <= 8.0)).all()
     if task == "goal":
         assert ((first >= 20.0) & (first <= 40.0)).all()
+    if task == "hop":
+        assert ((first >= 8.0) & (first <= 20.0)).all()
 
 
 def test_a_vehicle_that_stands_at_a_start_stays_there() -> None:
@@ -512,7 +531,7 @@ def test_what_cannot_be_used_is_said() -> None:
     cliff = np.where(np.add.outer(np.arange(150), np.arange(150)) % 2, 40.0, 0.0)
     cliffs = HeightMap(cliff, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
     for options, text in (
-        ({"task": "sleep"}, "task: 'sleep', expected one of hover, waypoints, path, goal, roof"),
+        ({"task": "sleep"}, "task: 'sleep', expected one of hover, waypoints, path, goal, roof, hop"),
         ({"actions": "mind"}, "actions: 'mind', expected one of wrench, rotors, velocity, wheels"),
         ({"period": 0.0205}, r"period: 0\.0205 s, expected a multiple of 0\.001 s"),
         ({"period": 0.0}, "period: 0.0 s, expected a finite number of at least"),
@@ -590,7 +609,7 @@ def test_the_page_has_the_rewards_of_the_rules() -> None:
     assert tasks == list(TASKS)
     terms = {
         "1 / (1 + d²)": ("near", 1.0),
-        "d before - d after, m": ("progress", 1.0),
+        "w before - w after, m": ("progress", 1.0),
         "a target, not the last": ("reached", 1.0),
         "success that ends the episode": ("success", 1.0),
         "-ω² T": ("turning", 1.0),

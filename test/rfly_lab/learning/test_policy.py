@@ -22,6 +22,7 @@ from rfly_amphibious.sensors.samples import (
 )
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
 from rfly_autonomy.estimation.estimate import Estimate
@@ -244,12 +245,13 @@ def known(batch: LandAirBatch, i: int, params: VehicleParameters) -> tuple[Senso
     now = np.array([1.0])
     wheels = len(params.wheels)
     none = np.zeros((1, wheels))
+    columns = state_layout.state_columns(params.rotors, wheels)
     quat = x[[7, 8, 9, 6]]
     strut = x[13 : 13 + wheels][None]
     joints = JointSamples(
         now,
         none,
-        x[layout.wheel_speed_columns][None] - x[11],  # encoders turn with the body
+        x[columns["wheel_speed"]][None] - x[11],  # encoders turn with the body
         none,
         strut,
         none,
