@@ -302,8 +302,9 @@ class FlightController:
         """Push with a thrust, N, and turn by moments, N m, body axes, (4,), in flight.
 
         It takes precedence as an attitude does, and is lost after WRENCH_TIMEOUT: then the vehicle
-        hovers where it is. What the rotors cannot do is given up, the yaw moment first. Raise
-        CommandError for a negative thrust, and for numbers that are not finite.
+        hovers where it is. A take-off is flown by it, too, and ended where it is lost. What the
+        rotors cannot do is given up, the yaw moment first. Raise CommandError for a negative
+        thrust, and for numbers that are not finite.
         """
         wanted = finite_array("wrench", wrench, (4,), error=CommandError)
         if wanted[0] < 0.0:
@@ -547,8 +548,14 @@ class FlightController:
         self.flight_modes.enter(mode, now)
         self._entered = mode
         self._command_lost_at = None
-        if mode is Mode.FLIGHT and self.time - self._setpoint_time > self.command_timeout:
+        is_old = self.time - self._setpoint_time > self.command_timeout
+        if (mode is Mode.FLIGHT and is_old) or (mode is Mode.TAKEOFF and self._has_wrench):
             self._setpoint = None
+
+    @property
+    def _has_wrench(self) -> bool:
+        """True if the setpoint is a wrench."""
+        return self._setpoint is not None and self._setpoint.wrench is not None
 
     def _setpoint_now(self) -> TrajectorySetpoint | None:
         """Return the setpoint, its position moved on by its velocity."""
@@ -589,22 +596,25 @@ class FlightController:
         elif mode is Mode.DRIVE and self.trust.level is Trust.LOST:
             self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
 
+        timeout = self.command_timeout
+        if self._has_wrench:
+            timeout = min(timeout, WRENCH_TIMEOUT)
+        is_lost = self._setpoint is not None and self.time - self._setpoint_time > timeout
+        if self.mode is Mode.TAKEOFF and self._has_wrench and is_lost:
+            self._request(Mode.LAND, "the motion command is lost")
         if self.mode not in (Mode.FLIGHT, Mode.ROLLING_LAND):
             return
 
         now = self._dead_reckoning.motion
-        setpoint = self._setpoint
-        timeout = self.command_timeout
-        if setpoint is not None and setpoint.wrench is not None:
-            timeout = min(timeout, WRENCH_TIMEOUT)
-        if setpoint is not None and self.time - self._setpoint_time > timeout:
+        if is_lost:
             self._setpoint = None
             self._command_lost_at = self.time
             # the place where it comes to rest
             self.flight_modes.position = now.position + now.velocity / self.params.position_gain
 
         lost_at = self._command_lost_at
-        patience = HOVER_TIME if self.mode is Mode.FLIGHT else 0.0
+        hovers = self.mode is Mode.FLIGHT and not self.logic.is_carried
+        patience = HOVER_TIME if hovers else 0.0
         if lost_at is not None and self.time - lost_at >= patience:
             self._request(Mode.LAND, "the motion command is lost")
 

@@ -235,6 +235,8 @@ class FlightModes:
                 self._help(now, rotor_help)
         elif mode is Mode.DISARMED:
             self._setpoint = None
+        elif mode is Mode.TAKEOFF and setpoint is not None and setpoint.wrench is not None:
+            self._fly_directly(now, setpoint)
         elif mode is Mode.TAKEOFF:
             self._take_off(now, dt)
         elif mode is Mode.ROLLING_TAKEOFF:

@@ -44,7 +44,7 @@ WHEEL_DOWN_SHARE = 0.02
 """Share of the weight on a wheel above which it is on the ground: load cells are noisy."""
 
 RAMP_LOAD = 0.3
-"""Share of the weight on the wheels above which an aborted take-off has not lifted off."""
+"""Share of the weight on the wheels above which no vehicle flies, whatever its mode is."""
 
 STANDING_SHARE = 0.97
 """Share of the weight on the wheels above which the vehicle stands."""
@@ -217,11 +217,16 @@ class ModeLogic:
         self._held = 0.0
         """Time for which the condition of the mode's next transition has held, s."""
 
+    @property
+    def is_carried(self) -> bool:
+        """True if the wheels carry more of the weight than a flight leaves them."""
+        return self.contact.load_share > RAMP_LOAD
+
     def request(self, wanted: Mode, now: ModeInputs) -> str:
         """Change to a mode of ALLOWED_FROM, if allowed.
 
-        DRIVE arms, FLIGHT goes around. Return "" if the mode is the wanted one now, else the reason
-        of the refusal.
+        DRIVE arms, FLIGHT goes around. LAND of a flight that already stands stops the rotors.
+        Return "" if the mode is the wanted one now, or follows it, else the reason of the refusal.
         """
         if wanted is self.mode:
             return ""
@@ -229,7 +234,8 @@ class ModeLogic:
         refusal = self._refusal(wanted, now)
         if not refusal:
             self._least_speed = KEPT_SHARE * now.forward
-            self._enter(wanted)
+            stands = wanted is Mode.LAND and self.mode is Mode.FLIGHT and self.is_carried
+            self._enter(AFTER_TOUCH_DOWN[wanted] if stands else wanted)
         return refusal
 
     def update(self, now: ModeInputs, dt: float) -> Mode:
@@ -256,7 +262,7 @@ class ModeLogic:
 
     def _is_too_slow(self, now: ModeInputs) -> bool:
         """Return whether a rolling take-off has lost its speed on the ground."""
-        return now.forward < self._least_speed and self.contact.load_share > RAMP_LOAD
+        return now.forward < self._least_speed and self.is_carried
 
     def _cues(self, now: ModeInputs) -> dict[Cue, bool | None]:
         """Return the cues of a touch-down; None: unknown."""
@@ -293,7 +299,7 @@ class ModeLogic:
 
     def _enter(self, mode: Mode) -> None:
         on_ground = self.mode in (Mode.DRIVE, *AFTER_BOUNCE)
-        ramps = self.mode in TAKING_OFF and self.contact.load_share > RAMP_LOAD
+        ramps = self.mode in TAKING_OFF and self.is_carried
         self.mode = mode
         self.since = 0.0
         self._held = 0.0

@@ -53,7 +53,8 @@ def brake_torque_in(mode: Mode, params: VehicleParameters, wheels: float, down: 
     """
     if mode in (Mode.DISARMED, Mode.SPOOL_DOWN):
         return HOLD_SHARE * params.max_brake_torque
-    if (mode is Mode.TAKEOFF and not wheels <= 0.5) or (mode is Mode.ABORT and down):
+    stands = mode in (Mode.TAKEOFF, Mode.FLIGHT) and not wheels <= 0.5
+    if stands or (mode is Mode.ABORT and down):
         return params.max_brake_torque
     return 0.0
 

@@ -27,7 +27,7 @@ from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
-from rfly_lab.learning.episodes import CHAIN_STEP, HIGHEST, LOWEST, NEAR
+from rfly_lab.learning.episodes import CHAIN_STEP, HIGHEST, HOP_DISTANCE, LOWEST, NEAR
 from rfly_lab.learning.grounds import hills
 from rfly_lab.learning.land_air_batch import MOST_GUSTS, MOST_WIND
 from rfly_lab.learning.policy import Policy
@@ -41,10 +41,14 @@ CALM = 0.2
 """Speed below which the policy takes over, m/s."""
 LONGEST_BEGIN = 40.0
 """Time until then after which the flight is given up, s."""
+LONGEST_LANDING = 8.0
+"""Time from the end of a task on the wheels within which the rotors stop, s."""
+STANDING = 2.0
+"""Time for which the flight goes on after that, s."""
 
 
 class PolicyFlight(NamedTuple):
-    """Flight by a policy, from the moment at which it takes over."""
+    """Flight by a policy, from the moment at which it takes over, until the rotors stand."""
 
     ending: Ending
     """How the task has ended, by the vehicle's own estimates."""
@@ -70,20 +74,21 @@ def fly_policy(
     wind: float = 0.0,
     gusts: float = 0.0,
 ) -> PolicyFlight:
-    """Take off over the usual terrain, and let a policy fly its task to targets of its own.
+    """Let a policy fly its task over the usual terrain, to targets of its own.
 
-    Everything random follows from the seed: place, targets, noise, direction of the wind, gusts.
-    `sensors`: None: the shipped set of the vehicle. `wind`: greatest mean wind, `gusts`: standard
-    deviation of the gusts, m/s. Raise ConfigError for a task that isn't to be flown from the air,
-    for numbers that the environment does not take, and if the vehicle does not get there.
+    A task in the air begins after a take-off by the flight controller. Everything random follows
+    from the seed: place, targets, noise, direction of the wind, gusts. `sensors`: None: the shipped
+    set of the vehicle. `wind`: greatest mean wind, `gusts`: standard deviation of the gusts, m/s.
+    Raise ConfigError for a task that isn't to be flown so, for numbers that the environment does
+    not take, and if the vehicle does not get into the air.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ConfigError(f"seed: {seed!r}, expected a whole number of 0 or more")
     finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
     finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
     course = policy.task.course
-    if course not in (Course.POINT, Course.CHAIN):
-        raise ConfigError(f"task: {policy.facts.task!r}, expected hover or waypoints")
+    if course not in (Course.POINT, Course.CHAIN, Course.HOP):
+        raise ConfigError(f"task: {policy.facts.task!r}, expected hover, waypoints or hop")
     if sensors is None:
         sensors = SensorParameters.for_vehicle(policy.params.name)
     flight = _Flight(policy, seed, sensors.replace(ground_truth=None), wind, gusts)
@@ -127,6 +132,10 @@ class _Flight:
         self.flight = FlightController(params, sensors)
         self._pilot = PolicyPilot(policy, sensors)
         self._estimate: Estimate | None = None
+        self._judge = TaskJudge(policy.task, policy.facts.period, params)
+        """Judge by the truth."""
+        self._rows: list[tuple[float, Floats, Floats]] = []
+        """Time, position and estimated position, once a period."""
         self._hover: Floats | None = None
         self._refusal = ""
         """Why the last request was refused; "" if it was not."""
@@ -140,7 +149,7 @@ class _Flight:
         self._pilot.sense(samples)
         if now is not None:
             wrench = self._pilot.step(now)
-            if wrench is not None and self.flight.mode is Mode.FLIGHT:
+            if wrench is not None and self.flight.mode in self._pilot.modes:
                 self.flight.set_wrench(wrench)
             elif self._hover is not None:
                 self.flight.set_target(self._hover)
@@ -155,8 +164,10 @@ class _Flight:
             self.tick()
 
     def begin(self) -> None:
-        """Take off and hover."""
+        """Arm; take off and hover for a task in the air."""
         self._run(lambda: self._estimate is not None and self._request("arm"))
+        if self._pilot.takes_off:
+            return
         self._run(lambda: self._request("takeoff"))
         self._run(lambda: self.flight.mode is Mode.FLIGHT)
         self._hover = np.add(self._estimate_now.position, (0.0, 0.0, CLIMB))
@@ -186,41 +197,59 @@ class _Flight:
         if self._policy.task.course == Course.POINT:
             return np.array((x, y, z)) + random.uniform(-NEAR, NEAR, (1, 3))
         count = self._policy.task.targets
-        steps = random.uniform(*CHAIN_STEP, count)
+        hops = self._policy.task.course == Course.HOP
+        steps = random.uniform(*(HOP_DISTANCE if hops else CHAIN_STEP), count)
         directions = random.uniform(-math.pi, math.pi, count)
         level = np.cumsum(
             steps[:, None] * np.column_stack([np.cos(directions), np.sin(directions)]), axis=0
         )
         level += (x, y)
         ground = np.asarray(self._terrain.altitude(level[:, 0], level[:, 1]))
-        return np.column_stack([level, ground + random.uniform(LOWEST, HIGHEST, count)])
+        above = 0.0 if hops else random.uniform(LOWEST, HIGHEST, count)
+        return np.column_stack([level, ground + above])
 
     def task(self) -> PolicyFlight:
-        """Let the policy fly its task, as long as the environment would."""
+        """Let the policy fly its task, as long as the environment would, and the rotors stop."""
         targets = self._targets()
         task = self._policy.task
-        period = self._policy.facts.period
         self._pilot.set_targets(targets)
-        judge = TaskJudge(task, period, self._policy.params)
-        judge.set_targets(targets)
+        self._judge.set_targets(targets)
         self._hover = None
+        if self._pilot.takes_off:
+            self._run(lambda: self._request("takeoff"))
+        self._go_on(task.duration, lambda: self._has_ended(self._pilot.ending))
 
-        # once a period
+        # the rotors stop
+        if self._pilot.has_landed:
+            self._request("land")
+            self._go_on(LONGEST_LANDING, lambda: self.flight.mode is Mode.DRIVE)
+            self._go_on(STANDING, lambda: False)
+
+        time, position, estimated = (np.array(part) for part in zip(*self._rows, strict=True))
+        late = {Ending.RUNNING: Ending.OUT_OF_TIME}
+        ending, true = (
+            Ending.CRASHED if self.simulation.crashed else late.get(each, each)
+            for each in (self._pilot.ending, self._judge.ending)
+        )
+        return PolicyFlight(ending, true, time, position, estimated, targets, self.flight.mode)
+
+    def _has_ended(self, ending: Ending) -> bool:
+        """Return whether a task has ended."""
+        goes_on = ending is Ending.SUCCESS and self._policy.task.goes_on
+        return ending is not Ending.RUNNING and not goes_on
+
+    def _go_on(self, seconds: float, until: Callable[[], bool]) -> None:
+        """Fly on until something has happened, and note the flight once a period."""
+        period = self._policy.facts.period
         ticks = max(1, round(period / self.simulation.period))
-        rows: list[tuple[float, Floats, Floats]] = []
-        true = ending = Ending.RUNNING
-        for _ in range(round(task.duration / period)):
+        for _ in range(round(seconds / period)):
             for _ in range(ticks):
                 self.tick()
             state = self.simulation.state
-            rows.append((state.time, state.position.copy(), self._estimate_now.position.copy()))
-            true = judge.update(state.x, self.simulation.outputs.numbers)
-            ending = self._pilot.ending
-            if state.crashed:
-                true = ending = Ending.CRASHED
-            if ending is not Ending.RUNNING and not (ending is Ending.SUCCESS and task.goes_on):
-                break
-        time, position, estimated = (np.array(part) for part in zip(*rows, strict=True))
-        late = {Ending.RUNNING: Ending.OUT_OF_TIME}
-        ending, true = (late.get(each, each) for each in (ending, true))
-        return PolicyFlight(ending, true, time, position, estimated, targets, self.flight.mode)
+            self._rows.append((state.time, state.position.copy(), self._estimate_now.position))
+
+            # what has landed has to stay there
+            if self._policy.task.on_wheels or not self._has_ended(self._judge.ending):
+                self._judge.update(state.x, self.simulation.outputs.numbers)
+            if state.crashed or until():
+                return

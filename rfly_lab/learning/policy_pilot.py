@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.ackermann import virtual_steering
 from rfly_autonomy.estimation.clearance import Clearance
@@ -30,14 +31,14 @@ from rfly_lab.learning.actions import commands_of, wrench_of
 from rfly_lab.learning.grounds import hills
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.task_judge import TaskJudge
-from rfly_lab.learning.tasks import Ending
+from rfly_lab.learning.tasks import ON_GROUND, Ending
 
 TOLERANCE = 1e-6
 """Time by which an estimate may come before its turn, s."""
 
 
 class PolicyPilot:
-    """Pilot of a vehicle in flight.
+    """Pilot of a vehicle in flight, and from the ground and back to it where its task is such.
 
     `sense` takes samples, `judge` has the places to fly to; `step` returns the wrench that answers
     an estimate. There is none before there are targets and all inputs (`missing`), and after the
@@ -67,6 +68,10 @@ class PolicyPilot:
         self._task = policy.task
         self._flies = (Ending.RUNNING, Ending.SUCCESS)[: 1 + policy.task.goes_on]
         """Endings with which it flies on."""
+        self.takes_off = policy.task.course in ON_GROUND
+        """True if its task begins on the ground."""
+        self.modes = (Mode.TAKEOFF, Mode.FLIGHT) if self.takes_off else (Mode.FLIGHT,)
+        """Modes of the flight controller in which its wrenches are flown."""
         self._columns = np.arange(params.state_size)[
             state_layout.state_columns(params.rotors, len(params.wheels))["steering"]
         ]
@@ -97,6 +102,11 @@ class PolicyPilot:
     def ending(self) -> Ending:
         """How the task stands, by estimates."""
         return self.judge.ending
+
+    @property
+    def has_landed(self) -> bool:
+        """True once its task has ended on the wheels: the rotors are no longer needed."""
+        return self._task.on_wheels and self.ending is Ending.SUCCESS
 
     # samples and commands
 

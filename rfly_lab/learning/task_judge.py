@@ -67,6 +67,11 @@ class TaskJudge:
         """Distance to it at the last update, m."""
         return float(self.episode.distance[0])
 
+    @property
+    def stays(self) -> bool:
+        """True if it was where the task ends at the last update."""
+        return bool(self.episode.held[0] > 0)
+
     def update(self, x: Floats, outputs: Floats) -> Ending:
         """Return how the task stands with a state (states,) and its outputs (outputs,)."""
         episode = self.episode

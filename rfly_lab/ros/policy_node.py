@@ -4,8 +4,9 @@
 """policy_node: flies a land-air vehicle by a trained policy, in the place of guidance_node.
 
 It is a thin shell around PolicyPilot. It knows odometry/global, the sensors and the mode, and
-answers estimates with cmd/wrench while the vehicle is in FLIGHT. flight_control_node keeps the mode
-and its guards: once no wrench comes any more, it hovers and lands.
+answers estimates with cmd/wrench while the vehicle is in FLIGHT, and in TAKEOFF where the task
+begins on the ground. flight_control_node keeps the mode and its guards: once no wrench comes any
+more, it hovers and lands.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ BEGIN = {Mode.DISARMED: "arm", Mode.DRIVE: "takeoff"}
 class PolicyNode(Node):
     """Node that publishes `cmd/wrench` from estimates and samples by a policy.
 
-    With `autostart` it publishes `cmd/mode` too, and `cmd/pose` to stay where a task has ended.
+    Where a task has ended it stays by `cmd/pose`, or lands by `cmd/mode` if it stands there. With
+    `autostart` it asks for the modes on the way into the air, too.
     """
 
     def __init__(self) -> None:
@@ -226,16 +228,17 @@ class PolicyNode(Node):
             return
         self._estimate = now
         pilot = self._pilot
-        if self._mode is not Mode.FLIGHT:
+        if self._mode in pilot.modes:
+            self._starts = False
+            wrench = pilot.step(now)
+            if wrench is not None:
+                self._send_wrench(now, wrench)
+            elif pilot.has_landed:
+                self._request("land", now)
+            elif pilot.ending is Ending.SUCCESS:
+                self._hold(now)
+        else:
             self._begin(now)
-            return
-
-        self._starts = False
-        wrench = pilot.step(now)
-        if wrench is not None:
-            self._send_wrench(now, wrench)
-        elif pilot.ending is Ending.SUCCESS:
-            self._hold(now)
         if pilot.ending is not self._ending:
             self._ending = pilot.ending
             if pilot.ending is not Ending.RUNNING:
@@ -246,9 +249,21 @@ class PolicyNode(Node):
         """Ask for the modes on the way into the air, if that is wanted."""
         if not self._starts or self._mode is None:
             return
-        if not self._pilot.judge.has_targets and self._mode in BEGIN:
-            self._pilot.set_targets(np.add(now.position, (0.0, 0.0, HOVER_HEIGHT)))
-        word = BEGIN.get(self._mode, "")
+        pilot = self._pilot
+        if pilot.takes_off:
+            # it stays where it is for a target that it stands at, or that is too far away
+            pilot.step(now)
+            judge = pilot.judge
+            if not judge.has_targets or judge.stays or pilot.ending is not Ending.RUNNING:
+                return
+            if pilot.missing(now.time):
+                return
+        elif not pilot.judge.has_targets and self._mode in BEGIN:
+            pilot.set_targets(np.add(now.position, (0.0, 0.0, HOVER_HEIGHT)))
+        self._request(BEGIN.get(self._mode, ""), now)
+
+    def _request(self, word: str, now: Estimate) -> None:
+        """Request a mode, again and again until it comes; "": none."""
         if self._mode_requests.is_due(word, now.time):
             self._send("cmd/mode", String(data=word))
 
@@ -310,7 +325,12 @@ class PolicyNode(Node):
                 (missing, WARN, f"not known: {', '.join(missing)}: it commands nothing"),
                 (ended, ERROR, f"{task}: {what}: it commands nothing until there is a new target"),
                 (not judge.has_targets, OK, "waits for goal_pose or follow_path"),
-                (self._mode is not Mode.FLIGHT, OK, f"waits for FLIGHT, it is in {mode}"),
+                (pilot.has_landed, OK, f"{task}: success, it waits for a new target"),
+                (
+                    self._mode not in pilot.modes,
+                    OK,
+                    f"waits for {pilot.modes[0].value}, it is in {mode}",
+                ),
                 (True, OK, f"{task}: {what}"),
             ],
             **values,

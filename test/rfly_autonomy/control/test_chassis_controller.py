@@ -164,6 +164,7 @@ def test_the_observer_finds_the_force_that_the_model_does_not_know():
         (Mode.TAKEOFF, 1.0, 1.0),
         (Mode.TAKEOFF, 0.0, 0.0),
         (Mode.FLIGHT, 0.0, 0.0),
+        (Mode.FLIGHT, 1.0, 1.0),
         (Mode.LAND, 0.0, 0.0),
         (Mode.SPOOL_DOWN, 0.9, 0.3),
         (Mode.ABORT, 0.0, 0.0),

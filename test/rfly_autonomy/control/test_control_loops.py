@@ -144,6 +144,78 @@ def test_a_wrench_is_flown_before_any_place_and_lost_soon():
             rig.flight.set_wrench(wrong)
 
 
+def armed():
+    rig = Rig("scale")
+    rig.run(0.3)
+    assert rig.flight.request("arm") == ""
+    rig.run(0.3)
+    assert rig.flight.request("takeoff") == ""
+    return rig
+
+
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_a_wrench_takes_off_and_what_it_has_set_down_stays_there(is_asked):
+    """At once with a tenth of g upwards: 1 m after sqrt(2 / 0.1 g) = 1.43 s.
+
+    The lag of the rotors and the drag add to that. Set down, it stands on its brakes. Once it is
+    asked to land, or the wrench is lost, the rotors stop; they neither lift it nor move it.
+    """
+    rig = armed()
+    weight = rig.params.mass * G
+    run = rig.run(
+        2.5,
+        lambda r: r.flight.set_wrench((1.1 * weight, 0.0, 0.0, 0.0)),
+        until=lambda r: r.rows[-1].z > 1.2,
+    )
+    assert 1.2 < run.elapsed[-1] < 2.0
+    assert rig.flight.mode is Mode.FLIGHT
+    assert rig.modes == [Mode.DISARMED, Mode.DRIVE, Mode.TAKEOFF, Mode.FLIGHT]
+
+    # down by hand, then it stands
+    def sink(r):
+        state = r.sim.state
+        thrust = weight * (1.0 - 0.5 * (float(state.velocity[2]) + 0.4))
+        r.flight.set_wrench((thrust if state.position[2] > 0.24 else 0.0, 0.0, 0.0, 0.0))
+
+    rig.run(5.0, sink)
+    run = rig.run(1.0, lambda r: r.flight.set_wrench((0.0, 0.0, 0.0, 0.0)))
+    assert rig.flight.mode is Mode.FLIGHT
+    assert not rig.rotors.value.any()
+    if is_asked:
+        assert rig.flight.request("land") == ""
+    run = rig.run(4.0, until=lambda r: r.flight.mode is Mode.DRIVE)
+    assert run.elapsed[-1] < 2.0
+    rotors_off = rig.run(0.5)
+    assert rig.modes[-3:] == [Mode.FLIGHT, Mode.SPOOL_DOWN, Mode.DRIVE]
+    assert not rig.rotors.value.any()
+    for motion in (run, rotors_off):
+        for along in (motion.x, motion.y, motion.z):
+            assert np.ptp(along) < 2e-3
+    assert not rig.sim.crashed
+
+
+def test_a_take_off_by_wrench_ends_where_the_wrench_is_lost():
+    rig = armed()
+    weight = rig.params.mass * G
+    rig.run(1.0, lambda r: r.flight.set_wrench((0.7 * weight, 0.0, 0.0, 0.0)))
+    assert rig.flight.mode is Mode.TAKEOFF
+    rig.run(0.2, until=lambda r: r.flight.mode is Mode.LAND)
+    assert rig.flight.reason == "the motion command is lost"
+    run = rig.run(5.0, until=lambda r: r.flight.mode is Mode.DRIVE)
+    assert np.ptp(run.z) < 0.05
+    assert not rig.sim.crashed
+
+
+def test_a_wrench_of_before_a_take_off_does_not_count_in_it():
+    rig = Rig("scale")
+    rig.run(0.3)
+    assert rig.flight.request("arm") == ""
+    rig.run(0.3, lambda r: r.flight.set_wrench((0.0, 0.0, 0.0, 0.0)))
+    assert rig.flight.request("takeoff") == ""
+    run = rig.run(6.0, until=lambda r: r.flight.mode is Mode.FLIGHT)
+    assert 2.0 < run.elapsed[-1] < 4.0  # by the ramp, which takes 2 s
+
+
 def test_gains_that_are_changed_in_flight():
     """The step of the position follows the linear model with the gains.
 

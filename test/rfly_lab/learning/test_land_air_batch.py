@@ -158,6 +158,45 @@ def test_the_law_lands_on_roofs() -> None:
     assert ((top[house] - ground >= 3.0) & (top[house] - ground <= 9.0)).all()
 
 
+def test_the_law_hops_and_who_drives_or_stays_does_not() -> None:
+    batch = begun("hop", 40)
+    endings = np.zeros(40, int)
+    total = np.zeros(40)
+    highest = np.zeros(40)
+    down = np.zeros(40, bool)
+    away = batch.episodes.distance.copy()
+    for _ in range(1000):
+        seen = batch.observe()
+        # up to 2 m, along, then down, with the rotors off once it stands
+        up = seen[:, 9:12]
+        d = np.linalg.norm(seen[:, :3], axis=1)
+        assert (np.abs((seen[:, :3] * up).sum(axis=1)) < 1e-3).all(), "the way is level"
+        down |= d < 0.5
+        climb = np.where(down, -0.5, 2.0 - seen[:, 15])
+        actions = hover_law(np.column_stack([seen[:, :3] + climb[:, None] * up, seen[:, 3:]]))
+        actions[down & (seen[:, 15] < 0.05)] = (-1.0, 0.0, 0.0, 0.0)
+        batch.step(actions)
+        total += np.where(endings, 0.0, batch.rewards)
+        highest = np.maximum(highest, batch.vehicles.outputs[:, state_layout.CLEARANCE])
+        endings = np.where(endings, endings, batch.endings)
+        if endings.all():
+            break
+    assert (endings == Ending.SUCCESS).all()
+    assert (highest > 1.0).all()
+    # up and along are paid, and the end; the rotors cost half of their time
+    assert (total > 50.0 + away + 2.0 - 2.0 - 0.5 * 25.0).all()
+    assert (total < 50.0 + away + 2.0).all()
+
+    # neither standing nor pushing against the brakes leads there
+    for thrust in (-1.0, -0.2):
+        batch = begun("hop", 10)
+        for _ in range(999):
+            batch.step(np.tile((thrust, 0.0, 0.0, 0.0), (10, 1)))
+        assert not batch.endings.any()
+        batch.step(np.tile((thrust, 0.0, 0.0, 0.0), (10, 1)))
+        assert (batch.endings == Ending.OUT_OF_TIME).all()
+
+
 # endings by hand
 
 
@@ -531,7 +570,10 @@ def test_what_cannot_be_used_is_said() -> None:
     cliff = np.where(np.add.outer(np.arange(150), np.arange(150)) % 2, 40.0, 0.0)
     cliffs = HeightMap(cliff, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
     for options, text in (
-        ({"task": "sleep"}, "task: 'sleep', expected one of hover, waypoints, path, goal, roof, hop"),
+        (
+            {"task": "sleep"},
+            "task: 'sleep', expected one of hover, waypoints, path, goal, roof, hop",
+        ),
         ({"actions": "mind"}, "actions: 'mind', expected one of wrench, rotors, velocity, wheels"),
         ({"period": 0.0205}, r"period: 0\.0205 s, expected a multiple of 0\.001 s"),
         ({"period": 0.0}, "period: 0.0 s, expected a finite number of at least"),
