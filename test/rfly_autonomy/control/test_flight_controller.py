@@ -49,7 +49,7 @@ GLIDING = ModeInputs(0, 0.0, 2.0, 3.0, 0.0, forward=3.0)
 def test_every_pair_of_modes(begin, wanted):
     """The table of docs/model, section 9, written by hand, on the ground and in the air.
 
-    S and RO come without a request.
+    S and RO come without a request, but S for what stands and is to land out of a flight.
     """
     always = {(D, R), (R, D), (T, L), (RT, L), (F, L), (RL, L)}
     ground = always | {(A, R)}
@@ -65,7 +65,8 @@ def test_every_pair_of_modes(begin, wanted):
         refusal = logic.request(wanted, now)
         taken = (begin, wanted) in allowed or begin is wanted or (wanted is A and begin is not D)
         assert (refusal == "") == taken, refusal
-        assert logic.mode is (wanted if taken else begin)
+        stands = (begin, wanted) == (F, L) and now.load_share > 0.3
+        assert logic.mode is (S if stands else wanted if taken else begin)
 
 
 @pytest.mark.parametrize(
