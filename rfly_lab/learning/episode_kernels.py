@@ -48,6 +48,7 @@ from rfly_lab.learning.episodes import (
     ROOF_HEIGHT,
     SCAN_AHEAD,
     SCAN_ASIDE,
+    SETTLING,
     TRACK_STEP,
     TRACK_TURNS,
     Disturbances,
@@ -132,7 +133,7 @@ def begin_episodes(
         episodes.target[v] = 0
         episodes.held[v] = 0
         episodes.distance[v] = distance_to(states[k], targets[0], task)
-        episodes.way[v] = way_left(episodes.distance[v], 0.0, task)
+        episodes.way[v] = way_left(episodes.distance[v], 0.0, 1.0, task)
 
         # wind
         speed = drawn(key, 1, 0.0, disturbances.wind)
@@ -269,14 +270,27 @@ def distance_to(state: Floats, target: Floats, task: Task) -> float:
 
 
 @inlined_kernel
-def way_left(distance: float, clearance: float, task: Task) -> float:
+def way_left(distance: float, clearance: float, carried: float, task: Task) -> float:
     """Return the way left to a target, m, whose decrease is paid.
 
-    With a `cruise` it leads up from the ground, on at that clearance and down by GLIDE.
+    With a `cruise` it leads up from the ground, on at that clearance and down by GLIDE, until the
+    wheels carry the whole weight. `carried`: their share of it.
     """
     if task.cruise == 0.0:
         return distance
-    return distance + abs(clearance - min(task.cruise, GLIDE * distance))
+    height = abs(clearance - min(task.cruise, GLIDE * distance))
+    return distance + height + SETTLING * (1.0 - min(carried, 1.0))
+
+
+@inlined_kernel
+def carried_share(outputs: Floats, layout: Layout) -> float:
+    """Return the share of the weight that the wheels carry."""
+    load = 0.0
+    weight = 0.0
+    for i in range(layout.wheel_load_columns.shape[0]):
+        load += outputs[layout.wheel_load_columns[i]]
+        weight += layout.static_load[i]
+    return load / weight
 
 
 # commands
@@ -361,7 +375,9 @@ def judge(
         if ending != FAILED:
             distance = distance_to(x, episodes.targets[v, episodes.target[v]], task)
             clearance = outputs[v, CLEARANCE]
-            reward += task.progress * (episodes.way[v] - way_left(distance, clearance, task))
+            carried = carried_share(outputs[v], layout)
+            way = way_left(distance, clearance, carried, task)
+            reward += task.progress * (episodes.way[v] - way)
             reward += task.near / (1.0 + distance * distance)
             turning = rates_squared(x)
             power = outputs[v, ROTOR_POWER] / layout.hover_power
@@ -369,7 +385,7 @@ def judge(
             episodes.distance[v] = distance
             if ending == RUNNING:
                 reward += arrive(v, x, outputs[v], task, period, layout, episodes)
-            episodes.way[v] = way_left(episodes.distance[v], clearance, task)
+            episodes.way[v] = way_left(episodes.distance[v], clearance, carried, task)
 
         # the end
         if ending == RUNNING and episodes.distance[v] > task.astray:

@@ -56,7 +56,8 @@ class Task(NamedTuple):
 
     - `near` / (1 + d²), d being the distance to the target, m,
     - `progress` · (w before - w after the step), w being the way left, m: d, and with a `cruise`
-      the distance of the wheels from the height at which to fly there as well,
+      the distance of the wheels from the height at which to fly there, and what of the weight they
+      do not carry,
     - `reached`, where a target was reached that is not the last,
     - `success`, where the episode ends with success,
     - -`turning` · |ω|² · T, ω in rad/s,

@@ -278,6 +278,7 @@ def test_rewards_are_the_formula_of_the_rules(task: str) -> None:
     for _ in range(40):
         target = batch.episodes.targets[np.arange(6), batch.episodes.target]
         axes = 2 if rules.is_level else 3
+        p = batch.params
         before = np.linalg.norm((target - batch.vehicles.x[:, :3])[:, :axes], axis=1)
         if task != "hop":
             left = before
@@ -287,12 +288,13 @@ def test_rewards_are_the_formula_of_the_rules(task: str) -> None:
         batch.step(0.3 * random_actions(batch, rng))
         x = batch.vehicles.x
         after = np.linalg.norm((target - x[:, :3])[:, :axes], axis=1)
-        p = batch.params
         hover = p.rotors * p.torque_coefficient * p.hover_speed**3
         way = after
         if task == "hop":  # up, along at 2 m, and down from 4 m before the target on
             clearance = batch.vehicles.outputs[:, state_layout.CLEARANCE]
-            way = after + np.abs(clearance - np.minimum(2.0, 0.5 * after))
+            load = batch.vehicles.outputs_of().wheel_load.sum(axis=1)
+            hanging = 1.0 - np.minimum(load / (p.mass * GRAVITY), 1.0)
+            way = after + np.abs(clearance - np.minimum(2.0, 0.5 * after)) + 2.0 * hanging
         expected = rules.near / (1.0 + after**2) + rules.progress * (left - way)
         left = way
         expected -= 0.02 * rules.turning * (x[:, 10:13] ** 2).sum(axis=1)
