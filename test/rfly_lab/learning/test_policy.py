@@ -38,6 +38,7 @@ from rfly_lab import (
     try_policy,
 )
 from rfly_lab.learning.actions import commands_of, wrench_of
+from rfly_lab.learning.land_air_batch import hills
 from rfly_lab.learning.policy import METADATA_KEY
 from rfly_lab.learning.policy_export import forget_sources
 from rfly_lab.learning.policy_pilot import PolicyPilot
@@ -295,6 +296,50 @@ def test_with_perfect_estimates_it_acts_as_in_the_environment() -> None:
         assert wrench == pytest.approx(expected, rel=1e-3, abs=1e-3)
 
 
+class HopByHand:
+    """A law by hand in the place of a policy: up to 2 m, along, down, and the rotors off."""
+
+    def __init__(self) -> None:
+        batch = LandAirBatch(1, "hop")
+        self.facts = PolicyFacts.of(batch)
+        self.params = batch.params
+        self.task = batch.task
+
+    def act(self, seen: np.ndarray) -> np.ndarray:
+        to_target, velocity, up, rates = (seen[:, k : k + 3] for k in (0, 6, 9, 12))
+        away = np.linalg.norm(to_target, axis=1)
+        clearance = seen[:, 15]
+        down = (away < 0.7) | ((away < 1.6) & (clearance < 0.6))
+        climb = np.where(down, -0.5, 2.0 - clearance)
+        wish = 1.2 * (to_target + climb[:, None] * up) - 1.8 * velocity
+        wish *= np.minimum(1.0, 3.0 / np.linalg.norm(wish, axis=1))[:, None]
+        wish += 9.80665 * up
+        lean = wish / np.linalg.norm(wish, axis=1)[:, None]
+        roll = (-25.0 * lean[:, 1] - 7.0 * rates[:, 0]) / 8.0
+        pitch = (25.0 * lean[:, 0] - 7.0 * rates[:, 1]) / 8.0
+        action = np.column_stack([wish[:, 2] / 9.80665 - 1.0, roll, pitch, -2.0 * rates[:, 2]])
+        action[down & (clearance < 0.05)] = (-1.0, 0.0, 0.0, 0.0)
+        return action
+
+
+@pytest.mark.slow
+def test_a_hop_begins_and_ends_on_the_ground_by_noisy_estimates() -> None:
+    """It takes off itself, and once it stands the rotors stop and it stays."""
+    flight = fly_policy(HopByHand(), 2_000_001, wind=1.0, gusts=0.3)  # type: ignore[arg-type]
+    assert (flight.ending, flight.true_ending) == (Ending.SUCCESS, Ending.SUCCESS)
+    assert flight.mode is Mode.DRIVE
+    terrain = hills()
+    ground = np.asarray(terrain.altitude(flight.position[:, 0], flight.position[:, 1]))
+    height = flight.position[:, 2] - ground
+    assert 0.15 < height[0] < 0.3
+    assert height.max() > 1.5
+    way = np.linalg.norm((flight.position[-1] - flight.position[0])[:2])
+    assert 7.0 < way < 21.0
+    # for two seconds after the rotors stand it does not move
+    assert np.ptp(flight.position[-100:], axis=0) == pytest.approx(np.zeros(3), abs=0.01)
+    assert np.linalg.norm((flight.estimated[-1] - flight.targets[0])[:2]) < 2.0
+
+
 @needs_runtime
 def test_a_pilot_commands_nothing_that_it_has_no_ground_for() -> None:
     policy = Policy(shipped_policy("hover"))
@@ -386,5 +431,5 @@ def test_a_start_on_a_slope_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_flight_of_another_task_is_refused(tmp_path: Path) -> None:
     policy = Policy(shipped_policy("hover"))
     policy.task = TASKS["roof"]
-    with pytest.raises(ConfigError, match="expected hover or waypoints"):
+    with pytest.raises(ConfigError, match="expected hover, waypoints or hop"):
         fly_policy(policy, 1)
