@@ -504,7 +504,7 @@ def observe(
 
 
 @kernel
-def turn_wheels(states: Floats, steering_column: int, joints: JointGeometry, rates: Floats) -> None:
+def spin_wheels(states: Floats, steering_column: int, joints: JointGeometry, rates: Floats) -> None:
     """Write the spin of each wheel against the body, rad/s, to (n, wheels). Eq. 11.5."""
     for v in range(states.shape[0]):
         tangent = math.tan(states[v, steering_column])

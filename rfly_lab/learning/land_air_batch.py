@@ -396,7 +396,7 @@ class LandAirBatch:
             return seen
         rates = np.empty((len(seen), len(self.params.wheels)))
         x = self.vehicles.x
-        self._kernels.turn_wheels(x, layout.steering_column, layout.joints, rates)
+        self._kernels.spin_wheels(x, layout.steering_column, layout.joints, rates)
         self._kernels.observe(
             self.task,
             x,

@@ -42,7 +42,7 @@ from rfly_common.kernels.vectors import (
     vector_at,
 )
 from rfly_common.physics import pressure_altitude
-from rfly_lab.learning.episode_kernels import put, three, within_limits
+from rfly_lab.learning.episode_kernels import put, way_to, within_limits
 from rfly_lab.learning.episodes import Episodes, Layout
 from rfly_lab.learning.tasks import Task
 
@@ -405,8 +405,8 @@ def observe_by_sensors(
         last = episodes.targets.shape[1] - 1
         target = episodes.targets[v, episodes.target[v]]
         after = episodes.targets[v, min(episodes.target[v] + 1, last)]
-        put(own, 0, rotated_back(rotation, subtract(three(target), now.position)))
-        put(own, 3, rotated_back(rotation, subtract(three(after), now.position)))
+        put(own, 0, rotated_back(rotation, way_to(target, now.position, task)))
+        put(own, 3, rotated_back(rotation, way_to(after, now.position, task)))
         put(own, 6, rotated_back(rotation, now.velocity))
         put(own, 9, (rotation[6], rotation[7], rotation[8]))
         put(own, 12, now.rates)
