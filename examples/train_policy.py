@@ -44,6 +44,10 @@ STEPS = 64
 """Steps of each environment between two updates."""
 DISTURBANCES = {"wind": 1.0, "gusts": 0.3, "spread": 0.05}
 """What makes the policy robust: wind up to 1 m/s, gusts, vehicles that differ by 5 %."""
+CRITIC_STEPS = 300_000
+"""Steps in which only the critic learns, where a training begins with a policy."""
+LITTLE = -1.5
+"""Logarithm of the exploration that it begins with then."""
 KNOWN = 100_000
 """Observations that a first policy's normalisation counts as."""
 UNSEEN = 1_000_000 + np.arange(100)
@@ -103,6 +107,8 @@ def begin_with(model: Any, envs: VecNormalize, facts: PolicyFacts, file: Path) -
     envs.obs_rms.mean = numbers["mean"].astype(float)
     envs.obs_rms.var = numbers["scale"].astype(float) ** -2.0
     envs.obs_rms.count = KNOWN
+    with torch.no_grad():
+        model.policy.log_std.fill_(LITTLE)
 
 
 def train(task: str, steps: int, seed: int, first: Path | None) -> tuple[Any, PolicyFacts, Curve]:
@@ -120,7 +126,7 @@ def train(task: str, steps: int, seed: int, first: Path | None) -> tuple[Any, Po
     )
     envs = VecNormalize(VecMonitor(as_stable_baselines(raw)))
     torch.set_num_threads(1)  # the same sums in the same order
-    fastest = 1e-3 if first is None else 5e-4
+    fastest = 1e-3 if first is None else 3e-4
     model = PPO(
         "MlpPolicy",
         envs,
@@ -138,7 +144,17 @@ def train(task: str, steps: int, seed: int, first: Path | None) -> tuple[Any, Po
     if first is not None:
         begin_with(model, envs, facts, first)
     curve = Curve()
-    model.learn(steps, callback=curve)
+    if first is not None:
+        # the actor waits until the critic knows what its flights are worth
+        actor = [model.policy.mlp_extractor.policy_net, model.policy.action_net]
+        for part in actor:
+            part.requires_grad_(False)
+        model.policy.log_std.requires_grad_(False)
+        model.learn(CRITIC_STEPS, callback=curve)
+        for part in actor:
+            part.requires_grad_(True)
+        model.policy.log_std.requires_grad_(True)
+    model.learn(steps, callback=curve, reset_num_timesteps=first is None)
     return model, facts, curve
 
 
