@@ -38,7 +38,7 @@ from rfly_lab import (
     try_policy,
 )
 from rfly_lab.learning.actions import commands_of, wrench_of
-from rfly_lab.learning.land_air_batch import hills
+from rfly_lab.learning.grounds import hills
 from rfly_lab.learning.policy import METADATA_KEY
 from rfly_lab.learning.policy_export import forget_sources
 from rfly_lab.learning.policy_pilot import PolicyPilot
