@@ -10,6 +10,7 @@ repeated or late: at each fleet time a vehicle belongs to exactly one of areas t
 
 Messages tell what a node cannot compute: which areas the others have, and that they are alive.
 A node that is silent for LEASE is dead; those of its vehicles that no other area holds are lost.
+A node that is shut down says goodbye by a report without a fleet, and is forgotten.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class Report(NamedTuple):
     """The node's time, ns."""
     area: Area
     fleet: str
-    """Name of the whole fleet."""
+    """Name of the whole fleet; "" says that the node ends."""
     checksum: int
     """`plan_checksum` of the whole fleet."""
     clock: RunClock | None
@@ -199,6 +200,8 @@ class AreaShards:
             return False
         key = (report.source, report.area)
         self._known.pop(key, None)
+        if not report.fleet:
+            return True
         if len(self._known) >= MOST_NODES:
             del self._known[next(iter(self._known))]  # silent for the longest time
         self._known[key] = _Known(report, self._now(), report.stamp_ns - now_ns)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rfly_suite.msg import FleetArea, VehicleStateArray
 
@@ -42,6 +43,8 @@ START_TOPIC = "/fleet_start"
 """Topic of the start of nodes with areas: it is one for all of them."""
 LONGEST = 255
 """Largest length of a name in a report, characters."""
+GOODBYE_S = 0.3
+"""Longest wait of a node that ends for the others, s."""
 MOST_TOLD = 10
 """Largest number of nodes of which the diagnostics say what does not fit."""
 MOST_CHANGES = 1_000_000_000
@@ -133,6 +136,13 @@ class AreaTopics:
         self.shards.sent(report)
         self._reports.publish(report_to_msg(report, self.here))
 
+    def leave(self) -> None:
+        """Tell the other nodes that this one ends, and wait until they know."""
+        if self._checksum is not None and self._node.context.ok():
+            goodbye = self._own_report()._replace(fleet="")
+            self._reports.publish(report_to_msg(goodbye, 0))
+            self._reports.wait_for_all_acked(Duration(seconds=GOODBYE_S))
+
     def values(self) -> dict[str, Any]:
         """Return what the diagnostics say."""
         living, dead = self.shards.others()
@@ -177,10 +187,10 @@ class AreaTopics:
             self._diagnostics.refuse("refused_reports", text, subject=message.source)
             return
         now_ns = self._node.get_clock().now().nanoseconds
-        is_new = not self.shards.lives(report)
+        is_new = self.shards.lives(report) != bool(report.fleet)
         if not self.shards.hear(report, now_ns):
             return
-        if report.clock is not None and report.checksum == self._checksum:
+        if report.fleet and report.clock is not None and report.checksum == self._checksum:
             self._run.share(report.clock, report.changes)
         if is_new:
             self._look()

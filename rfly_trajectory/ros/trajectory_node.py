@@ -285,7 +285,9 @@ class TrajectoryNode(Node):
             self._publish_paths()
 
     def destroy_node(self) -> None:
-        """Take the action off the graph first."""
+        """Say goodbye, and take the action off the graph first."""
+        if self.areas is not None:
+            self.areas.leave()
         self._entities.destroy()
         super().destroy_node()
 

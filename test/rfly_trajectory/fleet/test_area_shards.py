@@ -218,6 +218,23 @@ def test_vehicles_of_a_node_that_falls_silent_are_lost_within_two_seconds():
     assert not np.concatenate(shards.uncovered(PLACES)).any()
 
 
+def test_vehicles_of_a_node_that_says_goodbye_are_in_no_area():
+    """Also of one that was silent before; only the node with this name and area is meant."""
+    clock = Clock()
+    west = AreaShards("/west", WEST, now=clock)
+    for silence in (0.1, LEASE + 1.0):
+        west.hear(report(), 0)
+        west.hear(report("/third", Area(0.0, 0.0, 1.0, 1.0)), 0)
+        clock.now += silence
+        assert west.hear(report("/east", Area(0.0, 0.0, 9.0, 9.0))._replace(fleet=""), 0)
+        assert not west.uncovered(PLACES).outside.any()
+        assert west.hear(report()._replace(fleet=""), 0)
+        uncovered = west.uncovered(PLACES)
+        assert not uncovered.lost.any()
+        assert uncovered.outside.tolist() == [False, True]
+        assert [each.source for known in west.others() for each in known] == ["/third"]
+
+
 def test_a_living_node_with_a_larger_area_takes_the_vehicles_of_a_dead_one_up():
     clock = Clock()
     shards = AreaShards("/west", WEST, clock)

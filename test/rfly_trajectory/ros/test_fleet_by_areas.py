@@ -231,6 +231,15 @@ def test_cars_are_handed_over_at_the_border_and_those_of_a_killed_node_are_told(
     hosts.assert_shared()
     hosts.wait_until_told("west", lambda level, _, __: level == 0)
 
+    # one that is shut down on purpose is not lost
+    hosts.nodes["east"].process.send_signal(signal.SIGINT)
+    hosts.nodes["east"].process.wait()
+    level, _, values = hosts.wait_until_told("west", lambda level, _, __: level != 0)
+    assert level == 1
+    assert values["in_no_area"] != "0"
+    assert (values["lost"], values["silent_areas"]) == ("0", "")
+    assert len(hosts.lost[-1].id) == 0
+
 
 def test_a_spawned_vehicle_outside_the_area_is_removed_with_its_fleet(hosts):
     """The next fleet has more vehicles than the first one with the spawned vehicle."""
