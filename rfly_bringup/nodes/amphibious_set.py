@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rfly_amphibious.vehicle.motor_channels import FIRST_ID, model_type
+from rfly_bringup.nodes.argument_files import check_addresses
 from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER, SEVERAL
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
@@ -37,6 +38,7 @@ from rfly_bringup.nodes.node_set import (
     switch,
 )
 from rfly_bringup.nodes.node_set import MAVLINK as STATION_LINK
+from rfly_bringup.nodes.parameter_names import check_numbers
 
 SPACING = 8.0
 """Distance between vehicles, one behind the other, m."""
@@ -192,6 +194,8 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         (TERRAIN, BRIDGE, *OF_A_VEHICLE),
     )
 
+    check_addresses(settings)
+    check_numbers((BRIDGE, SIMULATION), settings)
     if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", settings["name"]):
         raise ValueError(
             f"name: {settings['name']!r}, expected letters, digits and _, the first a letter"

@@ -9,15 +9,20 @@ import os
 from collections.abc import Mapping, Sequence
 
 from rfly_bringup.nodes.node_set import (
+    PLANNER,
     TERRAIN,
     TRAJECTORY,
     StartedNode,
     node_parameters,
+    split_list,
     started_nodes,
 )
+from rfly_bringup.nodes.parameter_names import check_numbers
+from rfly_common.config.checks import check_vehicle_names
 from rfly_common.errors import ConfigError
 from rfly_common.imports import require
-from rfly_ue_bridge.sockets.udp_sender import local_address_towards
+from rfly_common.sockets.udp_sockets import ipv4
+from rfly_ue_bridge.sockets.udp_sender import local_address_towards, resolve
 
 MAX_CHECKED_VEHICLES = 100
 """Vehicles whose tracks are compared with the map before the start."""
@@ -100,8 +105,14 @@ def tracks_off_map(arguments: Mapping[str, str]) -> str:
 
 
 def check_files(arguments: Mapping[str, str]) -> None:
-    """Raise the reader's error for a wrong map, fleet or shape file, shard or area."""
+    """Raise the reader's error for what a node would refuse when others run already.
+
+    These are files, names of vehicles, addresses, numbers out of range, a shard or an area.
+    """
     check_recorder(arguments)
+    check_addresses(arguments)
+    check_numbers(started_nodes(arguments), arguments)
+    _check_names(arguments)
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
 
     if arguments.get("map"):
@@ -125,6 +136,18 @@ def check_files(arguments: Mapping[str, str]) -> None:
 
         read_vehicle_descriptions(arguments["vehicle_xml"])
 
+    if PLANNER in started_nodes(arguments) and arguments.get("vehicle_classes"):
+        from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
+
+        load_vehicle_classes(arguments["vehicle_classes"])
+    if arguments.get("ue_sensors"):
+        from rfly_ue_bridge.sensors.vision_config import VisionConfig
+
+        try:
+            VisionConfig.read(arguments["ue_sensors"])
+        except (OSError, ConfigError) as error:
+            raise ConfigError(f"ue_sensors: {error}") from error
+
     if arguments.get("shard"):
         from rfly_trajectory.fleet.fleet_file import shard_range
 
@@ -141,10 +164,39 @@ def check_files(arguments: Mapping[str, str]) -> None:
         )
 
 
+def check_addresses(arguments: Mapping[str, str]) -> None:
+    """Raise ConfigError for an address that is none."""
+    if arguments.get("host"):
+        resolve(arguments["host"])
+    for name in ("feedback_bind", "feedback_multicast_interface"):
+        if arguments.get(name):
+            ipv4(arguments[name], name)
+
+
+def _check_names(arguments: Mapping[str, str]) -> None:
+    """Raise ConfigError for names of vehicles that a node would refuse."""
+    from rfly_missions.ros.node_parameters import check_mission_vehicles
+    from rfly_trajectory.ros.node_parameters import check_robots
+
+    for name, check in (
+        ("guarded_robots", check_robots),
+        ("mission_vehicles", check_mission_vehicles),
+    ):
+        check(name, split_list(arguments.get(name, ""), ","))
+    if arguments.get("goal_vehicle"):
+        check_vehicle_names("goal_vehicle", [arguments["goal_vehicle"]])
+
+
 def check_recorder(arguments: Mapping[str, str]) -> None:
-    """Raise ConfigError if a recording is wanted and the library that writes it is missing."""
-    if arguments.get("record", "") not in ("", "false"):
-        require("mcap", "record")
+    """Raise ConfigError for a recording that cannot be written, or without the library for it."""
+    record = arguments.get("record", "")
+    if record in ("", "false"):
+        return
+    require("mcap", "record")
+    if record != "true":
+        folder = os.path.dirname(record) or "."
+        if not os.path.isdir(folder):
+            raise ConfigError(f"record: there is no folder {folder!r}")
 
 
 def check_params_file(path: str, nodes: Sequence[StartedNode]) -> list[str]:

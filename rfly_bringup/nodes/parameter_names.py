@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from rfly_bringup.nodes.entry_points import MODULES
-from rfly_bringup.nodes.node_set import StartedNode
+from rfly_bringup.nodes.node_set import NodeDescription, StartedNode, node_parameters
+from rfly_common.config.checks import finite_number
 from rfly_common.config.ros_parameters import NodeSection, read_parameter_file
 from rfly_common.errors import ConfigError
-from rfly_common.ros.node_parameters import TYPE_NAMES, parameters_of
+from rfly_common.ros.node_parameters import TYPE_NAMES, Parameter, parameters_of
 
 _ALIKE = 0.8
 """Least likeness of a name to the one that is probably meant, 0 to 1."""
@@ -26,9 +27,15 @@ _OF_EVERY_NODE = {"use_sim_time": bool, "start_type_description_service": bool}
 @functools.cache
 def declared_types(executable: str) -> dict[str, Any]:
     """Return the types of a node's parameters by name, those of its vehicles as `NAME.…`."""
+    return _OF_EVERY_NODE | {name: each.type for name, each in _declared(executable).items()}
+
+
+@functools.cache
+def _declared(executable: str) -> dict[str, Parameter]:
+    """Return a node's parameters by name, those of its vehicles as `NAME.…`."""
     module = importlib.import_module(MODULES[executable].rpartition(".")[0] + ".node_parameters")
-    return _OF_EVERY_NODE | {
-        (_OF_VEHICLE if hasattr(group, "PREFIX") else "") + each.name: each.type
+    return {
+        (_OF_VEHICLE if hasattr(group, "PREFIX") else "") + each.name: each
         for group in module.NODES[executable]
         for each in parameters_of(group)
     }
@@ -38,6 +45,17 @@ def declared_type(executable: str, name: str) -> Any:
     """Return the type of a node's parameter, None if it has none of this name."""
     types = declared_types(executable)
     return types.get(name) or types.get(_OF_VEHICLE + name.partition(".")[2])
+
+
+def check_numbers(nodes: Iterable[NodeDescription], arguments: Mapping[str, str]) -> None:
+    """Raise ConfigError for the number of an argument that one of these nodes would refuse."""
+    for node in nodes:
+        values = node_parameters(node, arguments)
+        ours = {p: v for p, v in values.items() if type(v) in (int, float)}
+        for parameter, value in ours.items():
+            declared = _declared(node.executable)[parameter]
+            bounds = {"at_least": declared.low, "at_most": declared.high}
+            finite_number(node.parameters[parameter], value, declared.unit, **bounds)
 
 
 def is_known(name: str) -> bool:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 
+VEHICLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
+"""Names of vehicles, below which their topics can lie."""
 MakeError = Callable[[str], Exception]
 """Maker of an error from its message; by default a ConfigError whose key is the value's name."""
 
@@ -107,3 +110,17 @@ def check_choice(
     """Raise `error` for a value that is not one of the choices."""
     if value not in choices:
         raise _wrong(name, f"{value!r}, expected one of {', '.join(choices)}", error)
+
+
+def check_vehicle_names(key: str, names: Iterable[str]) -> None:
+    """Raise ConfigError for a name below which no topics can lie, and for one that comes twice."""
+    seen: set[str] = set()
+    for name in names:
+        if not VEHICLE_NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r} is no name of a vehicle: letters, digits, _ and /, a letter first",
+                key=key,
+            )
+        if name in seen:
+            raise ConfigError(f"{name!r} is named twice", key=key)
+        seen.add(name)

@@ -14,6 +14,7 @@ from pathlib import Path
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from rfly_common.config.checks import check_vehicle_names
 from rfly_common.errors import ConfigError
 from rfly_common.files import read_regular
 from rfly_common.geodesy import GeoPoint, place_problem
@@ -31,7 +32,6 @@ from rfly_mavlink.stations.remote_pilot import SILENCE_S
 from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
-from rfly_trajectory.fleet.entities import VEHICLE_NAME
 
 PERIOD_S = 0.01
 """Wall time between two readings of the socket, s."""
@@ -70,6 +70,7 @@ class MavlinkNode(Node):
         self._socket = _bound_socket(params.bind, params.port)
         self._where = f"udp {params.bind}:{self._socket.getsockname()[1]}"
         self._diagnostics.hardware_id = self._where
+        check_vehicle_names("parameter vehicles", params.vehicles)
         for number, name in enumerate(params.vehicles, params.first_system_id):
             self._vehicles.append(self._vehicle(name, number, frames))
 
@@ -86,11 +87,6 @@ class MavlinkNode(Node):
 
     def _vehicle(self, name: str, number: int, frames: Frames) -> MavlinkVehicleTopics:
         """Return the vehicle, by default as system `number`. Raise ConfigError."""
-        if not VEHICLE_NAME.fullmatch(name) or name in [each.name for each in self._vehicles]:
-            raise ConfigError(
-                f"parameter vehicles: {name!r}, expected names, each once, of letters, digits and _"
-            )
-
         params = declare_parameters(
             self,
             MavlinkVehicleParameters,

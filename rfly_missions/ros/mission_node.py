@@ -25,10 +25,13 @@ from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
 from rfly_missions.followers.ground import Ground
 from rfly_missions.ros.mission_topics import SILENCE_S, MissionVehicle, VehicleSettings
-from rfly_missions.ros.node_parameters import MissionParameters, MissionVehicleParameters
+from rfly_missions.ros.node_parameters import (
+    MissionParameters,
+    MissionVehicleParameters,
+    check_mission_vehicles,
+)
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
-from rfly_trajectory.fleet.entities import VEHICLE_NAME
 from rfly_trajectory.fleet.fleet import check_unique, states_in_ned
 from rfly_trajectory.ros.fleet_marker_topics import FleetMarkers, ShownVehicle
 from rfly_trajectory.ros.node_parameters import FIRST_ID
@@ -38,8 +41,6 @@ TYPES = {"multirotor": 3, "fixed-wing": 100, "ground": 50, "land-air": 3}
 """RflySim3D's vehicle types, by kind of vehicle."""
 START_SPACING = 10.0
 """Distance along east between vehicles without a start, m."""
-MAX_VEHICLES = 100
-"""Number of vehicles of one node."""
 
 
 class MissionNode(Node):
@@ -59,11 +60,7 @@ class MissionNode(Node):
         self._clock_watch = ClockWatch(self)
 
         # vehicles
-        if len(names) > MAX_VEHICLES:
-            raise ConfigError(
-                f"parameter vehicles: {len(names)}, at most {MAX_VEHICLES} in one node"
-            )
-        check_unique("parameter vehicles", names)
+        check_mission_vehicles("parameter vehicles", names)
         settings = [self._vehicle_settings(name, index) for index, name in enumerate(names)]
         check_unique("parameter <name>.id", [each.params.id for each in settings])
         self._vehicles = [
@@ -97,10 +94,6 @@ class MissionNode(Node):
             _warm_up()  # last: meanwhile other nodes discover this one
 
     def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
-        if not VEHICLE_NAME.fullmatch(name):
-            raise ConfigError(
-                f"parameter vehicles: {name!r}, expected letters, digits and _, the first a letter"
-            )
         defaults = {"id": FIRST_ID + index, "type": lambda earlier: TYPES[earlier["uav_type"]]}
         params = declare_parameters(
             self, MissionVehicleParameters, prefix=f"{name}.", defaults=defaults

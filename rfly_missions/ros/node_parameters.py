@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from rfly_common.config.checks import check_vehicle_names
+from rfly_common.errors import ConfigError
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_missions.execution.flown_items import TooLow
 from rfly_missions.followers.vehicle_kinds import UavType
@@ -93,6 +96,17 @@ class MissionVehicleParameters:
         shown="10 m east of the vehicle before it",
     )
     home: list[float] = parameter([], "home for goals with home_source 1: x, y, z (m)")
+
+
+MAX_VEHICLES = 100
+"""Largest number of vehicles of one node."""
+
+
+def check_mission_vehicles(key: str, names: Sequence[str]) -> None:
+    """Raise ConfigError for vehicles that mission_node can't take."""
+    if len(names) > MAX_VEHICLES:
+        raise ConfigError(f"{len(names)}, at most {MAX_VEHICLES} in one node", key=key)
+    check_vehicle_names(key, names)
 
 
 NODES = {

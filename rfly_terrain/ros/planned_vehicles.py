@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from rfly_suite.msg import VehicleStateArray
 
+from rfly_common.config.checks import check_vehicle_names
 from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
@@ -23,9 +22,6 @@ from rfly_terrain.planning.plan import PlanPose
 from rfly_terrain.planning.vehicle_classes import VehicleClass, load_vehicle_classes, vehicle_class
 from rfly_terrain.ros.node_parameters import PlannedVehicleParameters, PlannerParameters
 from rfly_terrain.ros.plan_msgs import heading_of, pose_to_plan_pose
-
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
-"""Valid name of a vehicle."""
 
 
 class PlannedVehicles:
@@ -39,12 +35,8 @@ class PlannedVehicles:
         self._class_of: dict[str, str] = {}
         self._places: dict[int, PlanPose] = {}
 
+        check_vehicle_names("parameter vehicles", params.vehicles)
         for name in params.vehicles:
-            if not NAME.fullmatch(name):
-                raise ConfigError(
-                    f"parameter vehicles: {name!r} is no name of a vehicle: "
-                    "letters, digits, _ and /"
-                )
             vehicle = declare_parameters(node, PlannedVehicleParameters, prefix=f"{name}.")
             self._ids[name] = vehicle.id
             self._class_of[name] = vehicle.vehicle_class

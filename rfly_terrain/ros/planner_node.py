@@ -25,7 +25,8 @@ from rfly_suite.msg import PlacedObjectArray
 from rfly_suite.srv import PlanPath
 from std_msgs.msg import Header
 
-from rfly_common.errors import ConfigError, FrameError, PlanError, RflyError
+from rfly_common.config.checks import VEHICLE_NAME, check_vehicle_names
+from rfly_common.errors import FrameError, PlanError, RflyError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription, waiting_service
 from rfly_common.ros.flat_arrays import flat
@@ -45,7 +46,7 @@ from rfly_terrain.planning.vehicle_classes import VehicleClass
 from rfly_terrain.ros.node_parameters import NO_WATER, PlannerParameters
 from rfly_terrain.ros.placed_objects_msgs import placed_objects_to_solids
 from rfly_terrain.ros.plan_msgs import plan_to_path, pose_to_plan_pose
-from rfly_terrain.ros.planned_vehicles import NAME, PlannedVehicles
+from rfly_terrain.ros.planned_vehicles import PlannedVehicles
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, NOT_YET, LatestTerrain
 
 MAP_PATIENCE_S = 5.0
@@ -215,7 +216,7 @@ class PlannerNode(Node):
     async def _plan_path(self, request: Any, response: Any) -> Any:
         """Answer a request for a plan."""
         try:
-            if request.name and not NAME.fullmatch(request.name):
+            if request.name and not VEHICLE_NAME.fullmatch(request.name):
                 raise PlanError(
                     "bad_name", f"name {request.name!r}: letters, digits, _ and /, a letter first"
                 )
@@ -365,10 +366,7 @@ class PlannerNode(Node):
     def _follower(self, name: str) -> Any:
         """Return the publisher of a vehicle's path."""
         if name not in self._followers:
-            if not NAME.fullmatch(name):
-                raise ConfigError(
-                    f"parameter goal_vehicle: {name!r}: letters, digits, _ and /, a letter first"
-                )
+            check_vehicle_names("parameter goal_vehicle", [name])
             if len(self._followers) >= MOST_NAMES:
                 raise PlanError(
                     "too_many_names",

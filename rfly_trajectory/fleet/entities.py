@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import VEHICLE_NAME
 from rfly_common.config.vehicle_models import model_of, model_text, type_number, vehicle_models
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_trajectory.fleet.fleet import Fleet, Kind, Vehicle
@@ -40,7 +40,6 @@ ALONG = 1e-3
 """Largest share of the speed that may point away from the vehicle's nose."""
 GROUND_REACH = 100.0
 """Largest distance of a given z from the ground, m, at which a ground vehicle is put onto it."""
-VEHICLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.run_loop import run
 from rfly_common.state_sources import StampFilter
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.ros.planned_vehicles import NAME
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 from rfly_trajectory.avoidance.avoidance import AvoidanceAction, abilities
 from rfly_trajectory.avoidance.guarded_robots import GuardedRobots
@@ -47,6 +46,7 @@ from rfly_trajectory.ros.node_parameters import (
     OtherVehicleParameters,
     RobotBodyParameters,
     RobotDefaultParameters,
+    check_robots,
 )
 from rfly_trajectory.warm_up import warm_up_avoidance
 
@@ -61,7 +61,7 @@ class AvoidanceNode(Node):
         super().__init__("avoidance_node")
         params = declare_parameters(self, AvoidanceParameters)
         self._params = params
-        _check_names(params)
+        check_robots("parameters robots and others", [*params.robots, *params.others])
         defaults = asdict(
             declare_parameters(self, RobotDefaultParameters, prefix=RobotDefaultParameters.PREFIX)
         )
@@ -205,25 +205,6 @@ class AvoidanceNode(Node):
             terrain="" if self._ground.terrain is None else self._ground.terrain.name,
             step_ms=f"{self._step_ms:.2f}",
         )
-
-
-def _check_names(params: AvoidanceParameters) -> None:
-    """Raise ConfigError for a name that is none, that is taken, or that comes twice."""
-    for field in ("robots", "others"):
-        for name in getattr(params, field):
-            if not NAME.fullmatch(name):
-                raise ConfigError(
-                    f"parameter {field}: {name!r} is no name of a vehicle: letters, digits, _ and /"
-                )
-            if f"{name}." == RobotDefaultParameters.PREFIX:
-                raise ConfigError(
-                    f"parameter {field}: {name!r} is not free, its parameters are those of all "
-                    "robots"
-                )
-    names = [*params.robots, *params.others]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"parameters robots and others: {twice!r} is named twice")
 
 
 def _topic_defaults(name: str) -> dict[str, Any]:

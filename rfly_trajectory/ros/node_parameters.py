@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from rfly_common.config.checks import check_vehicle_names
+from rfly_common.errors import ConfigError
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_trajectory.fleet.run_clock import MAX_TIME_SCALE
@@ -253,6 +256,17 @@ class OtherVehicleParameters(PoseTopicParameters):
     speed_change: float = parameter(
         2.0, "largest change of its velocity", unit="m/s", low=0.0, high=1000.0
     )
+
+
+def check_robots(key: str, names: Sequence[str]) -> None:
+    """Raise ConfigError for a name that is none, that is taken, or that comes twice."""
+    if RobotDefaultParameters.PREFIX.rstrip(".") in names:
+        raise ConfigError(
+            f"{RobotDefaultParameters.PREFIX.rstrip('.')!r} is not free, its parameters are those "
+            "of all robots",
+            key=key,
+        )
+    check_vehicle_names(key, names)
 
 
 NODES = {

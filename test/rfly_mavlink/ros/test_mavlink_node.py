@@ -380,7 +380,7 @@ def test_a_map_without_a_place_is_reported(domain_id, peer):
     ("parameters", "text"),
     [
         ({"targets": "['127.0.0.1']"}, "parameter targets: '127.0.0.1', expected host:port"),
-        exhaustively({"vehicles": "[a, a]"}, "parameter vehicles: 'a', expected names, each once"),
+        exhaustively({"vehicles": "[a, a]"}, "parameter vehicles: 'a' is named twice"),
         exhaustively(
             {"vehicles": "[a, b]", "b.system_id": "1"},
             "parameter b.system_id: 1 belongs to two vehicles",

@@ -768,7 +768,7 @@ def test_it_stops_in_order_with_goals_on_the_way(start, peer):
     ("parameters", "text"),
     [
         ({"vehicles": "[a b]"}, "parameter vehicles: 'a b'"),
-        exhaustively({"vehicles": "[hawk, hawk]"}, "belongs to two vehicles"),
+        exhaustively({"vehicles": "[hawk, hawk]"}, "is named twice"),
         exhaustively(
             {"vehicles": "[hawk]", "hawk__uav_type": "plane"},
             "hawk.uav_type: 'plane', expected one of multirotor",

@@ -282,7 +282,7 @@ def test_nobody_moves_before_all_are_known_and_a_lost_wish_stops(peer, domain_id
 
 def test_wrong_parameters_end_the_node(domain_id):
     for parameters, text in (
-        ({"robots": "['9a']"}, "parameter robots: '9a' is no name of a vehicle"),
+        ({"robots": "['9a']"}, "'9a' is no name of a vehicle"),
         ({"robots": "[a]", "others": "[a]"}, "'a' is named twice"),
         ({"robots": "[a]", "a.cmd_vel_topic": "a/cmd_vel_wish"}, "both are 'a/cmd_vel_wish'"),
         ({"robots": "[a]", "a.cmd_vel_topic": "/a/cmd_vel_wish"}, "both are '/a/cmd_vel_wish'"),
