@@ -290,7 +290,7 @@ def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp
         (["up", "--host", "no such host"], "host 'no such host': no IPv4 address for that name"),
         (["up", "--feedback-bind", "here"], "feedback_bind: 'here' is no IPv4 address"),
         (["up", "--planner", "--vehicle-classes", "/no.yaml"], "/no.yaml"),
-        (["up", "--ue-sensors", __file__], "ue_sensors: no JSON"),
+        (["up", "--ue-sensors", __file__], "test_up.py: no JSON"),
         (["up", "--record", "/no/run.mcap"], "record: there is no folder '/no'"),
         (["up", "amphibious", "--windows", "65"], "windows: 65, expected a finite number of"),
         (["up", "amphibious", "--host", "no such host"], "host 'no such host': no IPv4 address"),
