@@ -54,8 +54,13 @@ def check_numbers(nodes: Iterable[NodeDescription], arguments: Mapping[str, str]
         ours = {p: v for p, v in values.items() if type(v) in (int, float)}
         for parameter, value in ours.items():
             declared = _declared(node.executable)[parameter]
-            bounds = {"at_least": declared.low, "at_most": declared.high}
-            finite_number(node.parameters[parameter], value, declared.unit, **bounds)
+            finite_number(
+                node.parameters[parameter],
+                value,
+                declared.unit,
+                at_least=declared.low,
+                at_most=declared.high,
+            )
 
 
 def is_known(name: str) -> bool:
