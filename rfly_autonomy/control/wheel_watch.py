@@ -6,7 +6,8 @@
 Theory of operation. A tyre slips by its torque, 5 N m by some 4 % under a wheel's load, and wheels
 with the same torque slip alike. A wheel that slips forwards while its torque is none, or brakes, is
 driven without a command; one that slips backwards while its torque is none, or drives, drags. A
-wheel that spins or slides by its own torque is no fault, whatever the ground.
+wheel that spins or slides by its own torque is no fault, whatever the ground. One that slips as
+most do where it would be driven, or would drag, is sound again after a while.
 
 A vehicle whose motors all get no power coasts: rolling, air and slope take just the speed that they
 take by the model, whatever the motors' command. On soft ground it is so for a moment only:
@@ -22,7 +23,7 @@ import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.speed_controller import ForceObserver
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Bools, Floats
 from rfly_common.config.checks import all_finite
 from rfly_common.physics import GRAVITY
 
@@ -31,6 +32,12 @@ SLIPS = 0.025
 
 SLIPS_TIME = 0.5
 """Time for which it has to last, s."""
+
+SOUND_SLIP = 0.0125
+"""Slip away from that of most wheels up to which a wheel at fault is sound again."""
+
+SOUND_TIME = 2.0
+"""Time for which it has to be sound, s: torques of its own hide a fault meanwhile."""
 
 LITTLE_SHARE = 0.1
 """Torque as a share of the largest one below which a wheel slips little by it."""
@@ -81,33 +88,67 @@ class WheelWatch:
     def reset(self) -> None:
         """Forget what was measured."""
         self.faults: dict[str, str] = {}
-        self._driven_for = np.zeros(len(self._params.wheels))
-        self._dragged_for = np.zeros(len(self._params.wheels))
+        wheels = len(self._params.wheels)
+        self._driven_for = np.zeros(wheels)
+        self._dragged_for = np.zeros(wheels)
+        self._forwards = True
+        self._forget_sound()
         self.skip_power()
+
+    def _forget_sound(self) -> None:
+        """Begin anew to look for wheels that are sound again."""
+        wheels = len(self._params.wheels)
+        self._undriven_for = np.zeros(wheels)
+        """Times for which wheels that a motor would drive have slipped as most, (wheels,), s."""
+
+        self._undragged_for = np.zeros(wheels)
+        """The same of wheels that a brake would hold."""
 
     def update(self, slip: Floats, torque: Floats, speed: float, dt: float) -> None:
         """Take in slips and commanded torques, N m, of wheels, (wheels,), dt seconds later.
 
-        `speed`: of the vehicle, m/s. A fault stays until a reset.
+        `speed`: of the vehicle, m/s.
         """
         middle = median(slip.tolist()) if all_finite(slip) else math.nan
         away = slip - middle
         little = LITTLE_SHARE * self._params.max_drive_torque
         fast = abs(speed) > FAST_ENOUGH
-        driven = fast & (away > SLIPS) & (slip > 0.0) & (torque < little)
-        dragged = fast & (away < -SLIPS) & (slip < 0.0) & (torque > -little)
-        self._driven_for = np.where(driven, self._driven_for + dt, 0.0)
-        self._dragged_for = np.where(dragged, self._dragged_for + dt, 0.0)
+
+        forwards = speed > 0.0
+        if forwards is not self._forwards:
+            self._forwards = forwards
+            self._forget_sound()
+
+        # what drives a wheel shows without a torque forwards, and what holds it without one back
+        shows_drive = fast & (torque < little)
+        shows_drag = fast & (torque > -little)
+        self._driven_for = _lasting(
+            self._driven_for, shows_drive & (away > SLIPS) & (slip > 0.0), dt
+        )
+        self._dragged_for = _lasting(
+            self._dragged_for, shows_drag & (away < -SLIPS) & (slip < 0.0), dt
+        )
+        self._undriven_for = _lasting(self._undriven_for, away < SOUND_SLIP, dt, where=shows_drive)
+        self._undragged_for = _lasting(
+            self._undragged_for, away > -SOUND_SLIP, dt, where=shows_drag
+        )
 
         # motors push and brakes hold, whatever the direction
-        forwards = speed > 0.0
-        pushed = self._driven_for if forwards else self._dragged_for
-        held = self._dragged_for if forwards else self._driven_for
+        driven = (self._driven_for, self._undriven_for)
+        dragged = (self._dragged_for, self._undragged_for)
+        pushed, held = (driven, dragged) if forwards else (dragged, driven)
         for wheel, name in enumerate(self._params.wheels):
-            if pushed[wheel] >= SLIPS_TIME - 1e-9:
-                self.faults[f"drive_{name}"] = f"the drive of wheel {name} pushes without a command"
-            if held[wheel] >= SLIPS_TIME - 1e-9:
-                self.faults[f"brake_{name}"] = f"the brake of wheel {name} drags without a command"
+            self._judge(wheel, f"drive_{name}", "pushes", pushed)
+            self._judge(wheel, f"brake_{name}", "drags", held)
+
+    def _judge(self, wheel: int, part: str, does: str, times: tuple[Floats, Floats]) -> None:
+        """Name a wheel's part that is at fault; `times`: for which it and soundness have shown."""
+        wrong_for, sound_for = times
+        if wrong_for[wheel] >= SLIPS_TIME - 1e-9:
+            kind, name = part.split("_", 1)
+            self.faults[part] = f"the {kind} of wheel {name} {does} without a command"
+        elif sound_for[wheel] >= SOUND_TIME - 1e-9:
+            self.faults.pop(part, None)
 
     def watch_power(self, told: float, resistance: float, speed: float, dt: float) -> None:
         """Take in the commanded force of the motors and the resistance of the model, N.
@@ -136,3 +177,8 @@ class WheelWatch:
         self._coasts_for = 0.0
         self._told = 0.0
         self._pull = ForceObserver(self._params.effective_mass, POWER_GAIN)
+
+
+def _lasting(seconds: Floats, holds: Bools, dt: float, where: Bools | bool = True) -> Floats:
+    """Return for how long conditions have held, s, dt seconds later; `where`: else they rest."""
+    return np.where(where, np.where(holds, seconds + dt, 0.0), seconds)

@@ -57,6 +57,31 @@ def test_a_wheel_that_slips_against_its_torque_is_at_fault_after_half_a_second(
     assert found == ({} if fault is None else {fault: pytest.approx(0.5, abs=0.011)})
 
 
+@pytest.mark.parametrize(
+    ("torque", "speed", "sound_at"),
+    [(0.3, 3.0, 3.0), (4.0, 3.0, None), (0.3, 0.5, None), (0.3, -3.0, 3.0)],
+    ids=["coasts", "hidden by its own torque", "slow", "backwards"],
+)
+@pytest.mark.parametrize("part", ["drive", "brake"])
+def test_a_wheel_that_slips_as_the_others_again_is_sound_again(part, torque, speed, sound_at):
+    """It does from 1 s on, and is believed 2 s later, where a fault would show."""
+    forwards = math.copysign(1.0, speed)
+    sign = forwards if part == "drive" else -forwards
+    fault = f"{part}_rr"
+    watch = WheelWatch(PARAMS)
+    named = []
+    for k in range(500):
+        wrong = k < 100
+        slip = np.array((0.0, 0.0, 0.0, 0.05 * sign * wrong))
+        own = 0.3 if wrong else torque
+        watch.update(slip, np.full(4, sign * own), speed if not wrong else 3.0 * forwards, 0.01)
+        if fault in watch.faults:
+            named.append(0.01 * (k + 1))
+        assert set(watch.faults) <= {fault}
+    assert named[0] == pytest.approx(0.5, abs=0.011)
+    assert named[-1] == pytest.approx(5.0 if sound_at is None else sound_at, abs=0.021)
+
+
 def watched_drive(wanted, power=1.0, held=0.0, name="scale", noise=0.0):
     """Return when a battery is named in a drive, s after something happens at 3 s; None: never.
 
