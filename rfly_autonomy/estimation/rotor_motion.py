@@ -8,6 +8,9 @@ In the air the specific force is T/m along the body's z axis, and the rates are 
 J⁻¹ τ. While there is an IMU, the angular acceleration that τ lacks, as that by the wind, is learned
 from the gyroscope. The filter takes both for readings of an IMU whose biases wander fast, and the
 magnetometer and the velocity of the GPS correct them.
+
+A rotor follows its command with a lag, so that a fast change goes on. An encoder whose reading
+leaps and stays there lies by that leap, which is taken off until the vehicle is on the ground.
 """
 
 from __future__ import annotations
@@ -39,6 +42,15 @@ LONGEST_GAP = 0.05
 LEARNING_TIME = 0.5
 """Time constant with which an angular acceleration is learned, s."""
 
+LEAP_SHARE = 0.05
+"""Change from one reading to the next, as a share of the largest speed, that is fast."""
+
+GOES_ON_SHARE = 0.6
+"""Share of a rotor's next change, by its lag, below which a fast change does not go on."""
+
+LEAP_TIME = 0.1
+"""Time between two leaps of an encoder below which it is noisy, and taken as it is, s."""
+
 KEPT = 100
 """Number of readings that are kept for an IMU whose silence shows later."""
 
@@ -59,6 +71,59 @@ class RotorMotion(NamedTuple):
     """Angular acceleration, (3,), rad/s²."""
 
 
+class EncoderLeaps:
+    """Leaps of encoders, which no rotor makes, taken off their readings."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self._leap = LEAP_SHARE * params.max_rotor_speed
+        self._lag = params.rotor_lag
+        self._rotors = params.rotors
+        self.reset()
+
+    def reset(self) -> None:
+        """Take the next readings as they are."""
+        self._speeds = np.full(self._rotors, math.nan)
+        """Last believed speeds, (rotors,), rad/s."""
+
+        self._off = np.zeros(self._rotors)
+        """Sum of the leaps, (rotors,), rad/s."""
+
+        self._doubt = np.zeros(self._rotors)
+        """Fast changes at the last reading, which may go on, (rotors,), rad/s; 0: none."""
+
+        self._since = np.full(self._rotors, math.inf)
+        """Times since the last leap, (rotors,), s."""
+
+        self._change = np.zeros(self._rotors)
+        """Last believed changes, (rotors,), rad/s."""
+
+        self._noisy = np.zeros(self._rotors, bool)
+
+    def believed(self, speeds: Floats, duration: float) -> Floats:
+        """Return speeds without leaps, `duration` seconds after the last ones, (rotors,), rad/s."""
+        self._since = self._since + duration
+        change = speeds - self._off - self._speeds
+        doubt = self._doubt
+        next_change = change - doubt
+
+        # a fast change goes on, comes back at once, or was a leap
+        doubted = doubt != 0.0
+        keep = math.exp(-duration / self._lag)
+        goes_on = next_change * doubt >= GOES_ON_SHARE * keep * doubt * doubt
+        leaps = doubted & ~goes_on & (np.abs(next_change) <= self._leap)
+        self._noisy |= leaps & (self._since < LEAP_TIME)
+        self._since = np.where(leaps, 0.0, self._since)
+        self._off = np.where(self._noisy, 0.0, self._off + np.where(leaps, doubt, 0.0))
+
+        # one that begins
+        is_fast = np.abs(change - keep * self._change) > self._leap
+        begins = ~doubted & ~self._noisy & is_fast
+        self._doubt = np.where(begins, change, 0.0)
+        self._change = np.where(doubted, np.where(goes_on, next_change, 0.0), change)
+        self._speeds = np.where(begins, self._speeds, speeds - self._off)
+        return self._speeds
+
+
 class RotorModel:
     """Motion that a vehicle's rotors cause, by readings of their speeds."""
 
@@ -68,6 +133,7 @@ class RotorModel:
         matrix[0] /= params.mass
         self._matrix = matrix
         self._weight = params.mass * GRAVITY
+        self._encoders = EncoderLeaps(params)
         self._load = 0.0
         self._load_time = -math.inf
         self._motions: deque[RotorMotion] = deque(maxlen=KEPT)
@@ -101,6 +167,9 @@ class RotorModel:
         if duration <= 0.0:
             return
         self._time = time
+        if duration > LONGEST_GAP:
+            self._encoders.reset()
+        speeds = self._encoders.believed(speeds, duration)
         wrench = self._matrix @ (speeds * speeds)
         force = float(wrench[0])
         self.force = force
@@ -108,6 +177,7 @@ class RotorModel:
         on_ground = on_ground and time - self._load_time < LOAD_TIMEOUT
         if on_ground or not force > AIRBORNE_SHARE * GRAVITY or duration > LONGEST_GAP:
             self._motions.clear()
+            self._encoders.reset()
             self._unknown = np.zeros(3)
             self._slow_turn = np.zeros(3)
             if self._rates is not None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.estimation.rotor_motion import RotorModel
+from rfly_autonomy.estimation.rotor_motion import EncoderLeaps, RotorModel
 from rfly_common.physics import GRAVITY
 
 PARAMS = VehicleParameters.load("scale")
@@ -57,3 +57,53 @@ def test_what_the_rotors_do_not_explain_is_learned_from_the_gyroscope():
 )
 def test_on_the_ground_the_rotors_show_no_motion(speeds, load):
     assert motions(speeds, 0.5, load=load) == []
+
+
+def shown(rotor_3):
+    """Return the believed speeds of rotor 3 by its readings, rad/s, at 100 Hz."""
+    leaps = EncoderLeaps(PARAMS)
+    believed = []
+    for speed in rotor_3:
+        speeds = np.append(np.full(5, 300.0), speed)
+        believed.append(leaps.believed(speeds, 0.01))
+        assert believed[-1][:5] == pytest.approx(300.0)
+    return [float(speeds[5]) for speeds in believed]
+
+
+@pytest.mark.parametrize("leap", [50.0, -50.0, -300.0, 20.0])
+def test_a_leap_of_an_encoder_is_taken_off(leap):
+    """A rotor takes some ten readings for such a change, by its lag of 0.06 s."""
+    sound = [300.0, 301.0, 299.0, 302.0, 304.0, 303.0]
+    assert shown([*sound[:3], *(speed + leap for speed in sound[3:])]) == pytest.approx(
+        [300.0, 301.0, 299.0, 299.0, 301.0, 300.0]
+    )
+    lies = [speed + leap for speed in sound]
+    # what the rotor does between two readings with a leap, 3 rad/s at most, stays
+    assert shown([*sound, *3 * lies, *sound])[-1] == pytest.approx(303.0, abs=6.1)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_a_rotor_that_fails_is_believed(share):
+    """Its speed decays by its lag of 0.06 s, from a reading on that is up to 10 ms late."""
+    for late in (0.0, 0.002, 0.007):
+        times = np.arange(40) * 0.01 + late
+        speeds = 300.0 * (share + (1.0 - share) * np.exp(-times / PARAMS.rotor_lag))
+        believed = shown([300.0, 300.0, *speeds])
+        assert believed[4:] == pytest.approx(speeds[2:])
+
+
+def test_a_single_wrong_reading_and_noise_leave_no_trace():
+    assert shown([300.0, 300.0, 380.0, 300.0, 301.0]) == [300.0, 300.0, 300.0, 300.0, 301.0]
+    noise = 25.0 * np.random.default_rng(1).standard_normal(400)
+    believed = shown(300.0 + noise)
+    assert believed[100:] == pytest.approx(300.0 + noise[100:])
+
+
+def test_a_leap_does_not_turn_the_vehicle():
+    model = RotorModel(PARAMS)
+    for k in range(60):
+        leap = 50.0 * (k >= 30) * (np.arange(6) == 2)
+        model.sense(0.01 * k, HOVER + leap)
+    for motion in model.since(0.0, 1.0):
+        assert motion.turn == pytest.approx(np.zeros(3), abs=1e-9)
+        assert motion.force == pytest.approx(GRAVITY)
