@@ -455,6 +455,13 @@ class FlightController:
 
         self._since_update += dt
 
+        # the loop knows of a failed rotor by joints, or here
+        if self.rotor_watch.failed:
+            touched = self.flight_modes.touched
+            loads = self._wheels.loads(self.time) if touched else None
+            self.rotor_watch.watch_ground(loads, self.attitude_loop.expected, dt)
+            self.attitude_loop.note_speeds(self.rotor_watch.believed)
+
         # position loop
         changed = mode is not self._entered
         if changed:

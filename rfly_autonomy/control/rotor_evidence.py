@@ -1,12 +1,13 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a vehicle's motion shows of its rotors, whatever their encoders show.
+"""What a vehicle's motion and its wheels show of its rotors, whatever their encoders show.
 
 Theory of operation. A rotor that is slower or faster than expected adds a moment that the flight
 law's observer finds, and thrust that the accelerometer finds. `MomentEvidence` compares this moment
 with the one by a measured speed: does the rotor turn as its encoder shows? `ThrustByMotion` finds
-the one rotor whose thrust alone explains moments and force, where no encoder shows anything.
+the one rotor whose thrust alone explains moments and force, where no encoder shows anything. On the
+ground the wheels take these moments up: `LoadEvidence` finds the rotors that do not push there.
 """
 
 from __future__ import annotations
@@ -201,3 +202,49 @@ class ThrustByMotion:
     def speeds(self) -> Floats:
         """Speeds of the rotors if they fail, (rotors,), rad/s."""
         return np.sqrt(self._squares)
+
+
+RESTS_TIME = 0.3
+"""Time for which the loads of the wheels have to show that a rotor rests, or pushes, s."""
+
+
+class LoadEvidence:
+    """Rotors that rest on the ground, though they seem to turn, by the loads of the wheels."""
+
+    def __init__(self, params: VehicleParameters) -> None:
+        self._levers = rotor_matrix(params)[1:3].T
+        """Moments of roll and pitch by the squares of the speeds, (rotors, 2), N m s²."""
+
+        x, y, _ = params.hub_position.T
+        self._arms = np.stack([y, -x])
+        """Moments of roll and pitch by the loads of the wheels, (2, wheels), m."""
+
+        self._static = params.static_load / params.static_load.sum()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what the wheels have shown."""
+        self.rests = np.zeros(len(self._levers), bool)
+        """Rotors that rest, (rotors,)."""
+
+        self._otherwise_for = np.zeros(len(self._levers))
+        """Times for which the wheels have shown the contrary, (rotors,), s."""
+
+    def update(self, loads: Floats, speeds: Floats, failed: list[int], period: float) -> None:
+        """Take in the loads of wheels that stand, (wheels,), N, `period` seconds later.
+
+        `speeds`: that the rotors seem to have, (rotors,), rad/s. `failed`: those that may rest.
+        """
+        seen = -self._arms @ (loads - loads.sum() * self._static)
+        each = np.square(speeds)[:, None] * self._levers
+        due = each.sum(axis=0) - each[self.rests].sum(axis=0)
+
+        # the moments without a rotor that seems to push, or with one that seems to rest
+        otherwise = due + np.where(self.rests[:, None], each, -each)
+        nearer = np.zeros(len(speeds), bool)
+        off = np.linalg.norm(seen - otherwise[failed], axis=1)
+        nearer[failed] = off < np.linalg.norm(seen - due)
+        self._otherwise_for = np.where(nearer, self._otherwise_for + period, 0.0)
+        turned = self._otherwise_for >= RESTS_TIME - 1e-9
+        self.rests = self.rests ^ turned
+        self._otherwise_for[turned] = 0.0

@@ -23,7 +23,9 @@ does not go with the measured speed, the rotor works. An encoder that follows it
 believed again.
 
 Rotors without an encoder to rely on are watched by the body alone: a rotor whose thrust explains
-the moments and the force that all of them leave open has failed.
+the moments and the force that all of them leave open has failed. On the ground, where the others
+make up for the thrust of a failed rotor lest it tips the vehicle over, the loads of the wheels show
+whether it pushes.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import MomentObserver
-from rfly_autonomy.control.rotor_evidence import MomentEvidence, ThrustByMotion
+from rfly_autonomy.control.rotor_evidence import LoadEvidence, MomentEvidence, ThrustByMotion
 from rfly_common.arrays import Bools, Floats
 
 WATCHED_SHARE = 0.4
@@ -101,6 +103,7 @@ class RotorWatch:
         self._params = params
         self._body = MomentEvidence(params)
         self._motion = ThrustByMotion(params)
+        self._ground = LoadEvidence(params)
         self.reset()
 
     def reset(self) -> None:
@@ -126,6 +129,7 @@ class RotorWatch:
 
         self._body.reset()
         self._motion.reset()
+        self._ground.reset()
         self._doubt_for = np.zeros(rotors)
         """Times for which rotors have seemed to fail, (rotors,), s."""
 
@@ -196,13 +200,35 @@ class RotorWatch:
         self._body.reset()
         self._watch_motion(expected, force, observer, period)
 
+    def watch_ground(self, loads: Floats | None, expected: Floats, period: float) -> None:
+        """Find failed rotors that rest while the vehicle stands, `period` seconds later.
+
+        `loads`: of the wheels, (wheels,), N; None: they are unknown, or it does not stand.
+        `expected`: speeds of the others, (rotors,), rad/s.
+        """
+        if loads is None or not self.failed:
+            self._ground.reset()
+            return
+        speeds = expected.copy()
+        failed = list(self.failed)
+        speeds[failed] = np.nan_to_num(self._seeming[failed])
+        self._ground.update(loads, speeds, failed, period)
+
     @property
     def believed(self) -> Floats:
-        """Speeds of the rotors, (rotors,), rad/s: the newest measured, or those by the motion."""
-        believed = self._speeds.copy()
+        """Speeds of the rotors, (rotors,), rad/s: the newest measured, or those by the motion.
+
+        Those that the wheels show to rest are 0.
+        """
+        return np.where(self._ground.rests, 0.0, self._seeming)
+
+    @property
+    def _seeming(self) -> Floats:
+        """Speeds of the rotors, (rotors,), rad/s, by encoders or motion."""
+        seeming = self._speeds.copy()
         for rotor, speed in self.by_motion.items():
-            believed[rotor] = speed
-        return believed
+            seeming[rotor] = speed
+        return seeming
 
     def _begin(self, time: float) -> float:
         """Return the seconds from the last time to this one, s."""

@@ -25,7 +25,7 @@ from rfly_autonomy.control.attitude_controller import (
     MomentObserver,
 )
 from rfly_autonomy.control.pilot import Pilot, timed_setpoints
-from rfly_autonomy.control.rotor_evidence import ThrustByMotion
+from rfly_autonomy.control.rotor_evidence import LoadEvidence, ThrustByMotion
 from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import EstimatedMotion
@@ -321,6 +321,65 @@ def test_a_rotor_that_fails_unseen_by_its_encoder_is_named(unseen, fault, rotor)
     assert np.abs(run.roll_rate[-250:]).max() < 0.5
     assert run.vz[-100:].mean() == pytest.approx(-0.5, abs=0.2)
     assert np.hypot(run.x[-1] - run.x[0], run.y[-1] - run.y[0]) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("unseen", "fault", "rests"),
+    [
+        ("frozen", "weak", True),
+        ("silent", "weak", True),
+        ("dead", "fast", False),
+        ("silent", "fast", False),
+    ],
+)
+def test_on_the_ground_the_wheels_show_whether_a_failed_rotor_pushes(unseen, fault, rests):
+    """The rotor opposite a weak one turned on for ever. One that runs away tips the vehicle over.
+
+    147 N at 0.68 m and half of the track, 0.28 m: 141 N m; the weight holds 294 N · 0.28 m against.
+    """
+    rig = Rig("scale", airborne=1.0, noise=True)
+    UNSEEN[unseen](rig)
+    rig.sim.inject(Fault(2.5, "rotor_3", *FAULTS[fault]))
+    goal = lambda r: (0.2 * math.sin(4.0 * r.time), 0.0, 1.0 + 0.3 * math.sin(3.0 * r.time))  # noqa: E731
+    rig.run(2.5, lambda r: r.flight.set_target(goal(r)))
+    hold = lambda r: r.flight.set_target((0.0, 0.0, 1.0))  # noqa: E731
+    rig.run(1.5, hold, until=lambda r: r.flight.mode is Mode.ABORT)
+    assert rig.flight.failed_rotors == (2,)
+
+    rig.run(7.0, until=lambda r: r.flight.flight_modes.touched)
+    run = rig.run(3.0)
+    assert np.abs(run.pitch).max() < 0.2
+    assert not rig.sim.state.crashed
+    assert bool(rig.flight.attitude_loop.commanded.max() < 30.0) is rests
+
+
+@pytest.mark.parametrize("speed", [200.0, 350.0])
+@pytest.mark.parametrize("rotor", range(6))
+def test_loads_of_wheels_show_which_rotor_rests(rotor, speed):
+    """The opposite one turns against a rotor that seems to turn, and does until 1 s, and from 2 s.
+
+    Loads are those of a vehicle on level ground that carry the moments of both.
+    """
+    p = VehicleParameters.load("scale")
+    evidence = LoadEvidence(p)
+    matrix = rotor_matrix(p)
+    x, y, _ = p.hub_position.T
+    arms = np.stack([np.ones(4), y, -x])
+    noise = 2.0 * np.random.default_rng(rotor).standard_normal((300, 4))
+    changes = []
+    for k in range(300):
+        speeds = np.zeros(6)
+        speeds[[rotor, (rotor + 3) % 6]] = speed
+        turns = speeds.copy()
+        turns[rotor] *= not 100 <= k < 200
+        pushed = matrix[:3] @ np.square(turns)
+        pushed[0] = 0.0
+        loads = p.static_load - np.linalg.pinv(arms) @ pushed + noise[k]
+        before = evidence.rests.copy()
+        evidence.update(loads, speeds, [rotor], 0.01)
+        changes += [0.01 * k] * int((before != evidence.rests).any())
+        assert not np.delete(evidence.rests, rotor).any()
+    assert changes == pytest.approx([1.3, 2.3], abs=0.011)
 
 
 @pytest.mark.parametrize("rotor", [0, 3, 6])

@@ -117,6 +117,32 @@ def test_a_stuck_imu_aborts_the_flight(seed):
     assert run.touchdowns[0].level_speed < 1.0
 
 
+@pytest.mark.parametrize(
+    ("imu", "encoder", "bias", "seed"),
+    [
+        (5.0, 5.6, 50.0, 1),
+        *(
+            exhaustively(imu, encoder, bias, seed)
+            for imu, encoder in ((5.0, 5.6), (5.6, 5.0))
+            for bias in (50.0, -50.0, 100.0)
+            for seed in (2, 3)
+        ),
+    ],
+)
+def test_without_an_imu_an_encoder_that_begins_to_lie_lands_too(imu, encoder, bias, seed):
+    """A second later a rotor struck the ground, as the moments of all rotors show the attitude."""
+    lies = f"part: encoders, kind: biased, quantity: rotor_rate, value: [0, 0, {bias}, 0, 0, 0]"
+    events = (
+        f"{{time_s: {imu}, fault: {{part: imu, kind: 'off'}}}}",
+        f"{{time_s: {encoder}, fault: {{{lies}}}}}",
+    )
+    run = closed_run(HOP.format(seed=seed, events=", ".join(events))).run
+    assert not run.final.crashed, run.ending
+    assert run.modes[-1][1] is Mode.ABORT
+    assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
+    assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
+
+
 PAIRS = {
     "lone": "part: encoders, kind: biased, quantity: rotor_rate, value: [0, 0, -80, 0, 0, 0]",
     "off": "part: encoders, kind: off",
