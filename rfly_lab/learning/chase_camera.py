@@ -18,10 +18,8 @@ from rfly_common.arrays import Floats
 from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_sensing.cameras import CameraPose, ColorCamera
-from rfly_sensing.neighbours import world_bodies
 from rfly_sensing.range_sensor_parameters import ColorCameraParameters
 from rfly_sensing.scene_rays import SceneBodies, SceneRays, joined
-from rfly_terrain.world.solids import ObjectBoxes
 
 BEHIND = 4.0
 """Distance of the camera behind the vehicle, relative to the vehicle's reach."""
@@ -43,10 +41,6 @@ LATER = (0.2, 0.45, 0.9)
 """Colour of the targets after it."""
 
 
-HOUSE = (0.8, 0.7, 0.6)
-"""Colour of houses."""
-
-
 class ChaseCamera:
     """Camera behind and above a vehicle of a batch, which shows it and its targets."""
 
@@ -55,11 +49,6 @@ class ChaseCamera:
         self._camera = ColorCamera(ColorCameraParameters(), noise=False)
         self._parts = _parts(batch.params)
         self._reach = batch.params.reach
-        self._objects: SceneBodies | None = None
-        if batch.houses is not None:
-            self._objects = _houses(batch.houses)
-        elif batch.world is not None:
-            self._objects = world_bodies(batch.world)
 
     def picture(self, vehicle: int, others: Sequence[int] = ()) -> NDArray[np.uint8]:
         """Return what it sees behind a vehicle of it, its targets and others, RGB.
@@ -117,22 +106,8 @@ class ChaseCamera:
             np.arange(count),
             np.array(colors),
         )
-        return own if self._objects is None else joined([self._objects, own])
-
-
-def _houses(boxes: ObjectBoxes) -> SceneBodies:
-    """Return houses as bodies of a scene."""
-    count = len(boxes)
-    return SceneBodies(
-        tuple(Box(tuple(2.0 * half)) for half in boxes.half_extent),
-        np.arange(count),
-        boxes.centre,
-        boxes.orientation,
-        np.zeros((count, 3)),
-        np.zeros(count),
-        np.arange(count),
-        np.tile(HOUSE, (count, 1)),
-    )
+        objects = self._batch.objects
+        return own if objects is None else joined([objects, own])
 
 
 def _parts(p: VehicleParameters) -> list[tuple[Shape, tuple[float, float, float]]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_common.config.checks import check_choice, finite_array, finite_number
+from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
@@ -36,23 +36,23 @@ from rfly_lab.learning.episodes import (
     episodes_of,
 )
 from rfly_lab.learning.grounds import Ground, ground_of, places_on
-from rfly_lab.learning.sensor_names import sensor_names
 from rfly_lab.learning.tasks import ON_GROUND, USUAL_ACTIONS, Course, Ending, Task, task_of
+from rfly_lab.learning.views import TRUTH, View, sensor_names, view_of
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.ground_friction import TYRES_OWN, GroundFriction
 from rfly_terrain.world.solids import ObjectBoxes, Solids
 from rfly_terrain.world.world import World
 
 if TYPE_CHECKING:
+    from rfly_lab.learning.range_batch import RangeBatch
     from rfly_lab.learning.sensor_batch import SensorBatch
     from rfly_lab.learning.velocity_flight import FlightMemory
+    from rfly_sensing.scene_rays import SceneBodies
 
 STEP = 0.001
 """Step of the integration, s, by the semi-implicit Euler method."""
 PERIOD = 0.02
 """Usual time for which an action is held, s."""
-OBSERVATIONS = ("truth", "sensors")
-"""Kinds of observations: the state itself, or what the vehicle's sensors read, with noise."""
 LONGEST_PERIOD = 1.0
 """Longest time for which an action may be held, s."""
 MOST_ENVIRONMENTS = 100_000
@@ -147,9 +147,10 @@ class LandAirBatch:
     The mean wind of an episode is uniform up to `wind`, m/s, in any direction; `gusts` is the
     standard deviation of its gusts, m/s. In a share `rotor_failures` of the episodes a rotor stops.
     With a `spread` each episode has one of VARIANTS vehicles that differ from the usual one;
-    commands and observations are relative to that one all the same. `observations`: a name of
-    `OBSERVATIONS`; `sensors`: the sensors by which vehicles see, or the name or path of a set, by
-    default the vehicle's own. Raise ConfigError for arguments that can't be used.
+    commands and observations are relative to that one all the same. `observations`:
+    "truth" or "sensors"; `sensors`: the sensors by which vehicles see, or the name or path of a
+    set, by default the vehicle's own. `lidar` rays around, and the rows and columns of a `depth`
+    image, are seen too. Raise ConfigError for arguments that can't be used.
     """
 
     def __init__(
@@ -168,8 +169,10 @@ class LandAirBatch:
         gusts: float = 0.0,
         rotor_failures: float = 0.0,
         spread: float = 0.0,
-        observations: str = "truth",
+        observations: str = TRUTH,
         sensors: StrPath | SensorParameters | None = None,
+        lidar: int = 0,
+        depth: Sequence[int] | None = None,
     ) -> None:
         from rfly_lab.learning import clear_places, episode_kernels, velocity_flight
 
@@ -188,11 +191,8 @@ class LandAirBatch:
             vehicle if isinstance(vehicle, VehicleParameters) else VehicleParameters.load(vehicle)
         )
         self.commands = commands_of(self.actions, self.params)
-        check_choice("observations", observations, OBSERVATIONS)
-        self.observations = observations
-        """Kind of the observations, a name of `OBSERVATIONS`."""
-        self.sensors = sensors_of(self.params, observations, sensors)
-        """Sensors by which vehicles see; None: they see the truth."""
+        self.view = view_of(self.params, observations, sensors, lidar, depth)
+        """What vehicles see."""
         if world is not None and self.task.course == Course.ROOF:
             raise ConfigError(f"world: {task} has houses of its own, expected none")
         gap = 2.0 * self.params.reach
@@ -224,11 +224,7 @@ class LandAirBatch:
         self._flight_memory = velocity_flight.flight_memory(environments)
         self.vehicles = VehicleBatch(model, environments, tick, STEP, wind=air, others=others)
         self._layout = layout_of(self.params)
-        self._sensed: SensorBatch | None = None
-        if self.sensors is not None:
-            from rfly_lab.learning.sensor_batch import SensorBatch
-
-            self._sensed = SensorBatch(self.vehicles, self.sensors, period)
+        self._add_sensors()
 
         # episodes
         count = environments
@@ -265,7 +261,50 @@ class LandAirBatch:
     @property
     def observation_names(self) -> list[str]:
         """Names of the numbers of an observation, each with its unit."""
-        return observation_names(self.task, self.params, self.sensors)
+        return observation_names(self.task, self.params, self.view)
+
+    # sensors
+
+    def _add_sensors(self) -> None:
+        """Add the sensors of what vehicles see."""
+        view = self.view
+        sensors = view.sensors
+        self._sensed: SensorBatch | None = None
+        self._ranges: list[RangeBatch] = []
+        if sensors is None:
+            return
+
+        from rfly_lab.learning import range_batch, sensor_batch
+
+        if view.is_sensed:
+            self._sensed = sensor_batch.SensorBatch(self.vehicles, sensors, self.period)
+        optics = []
+        if view.lidar:
+            optics.append(range_batch.lidar_optics(sensors, view.lidar))
+        if view.depth:
+            optics.append(range_batch.depth_optics(sensors, *view.depth))
+        for stream, own in enumerate(optics, 2):
+            rays = own if view.is_sensed else range_batch.true_optics(own, self.period)
+            scene = range_batch.SceneRays(self.terrain, self.objects)
+            ranges = range_batch.RangeBatch(self.vehicles, scene, rays, self.period, stream)
+            self._ranges.append(ranges)
+
+    @functools.cached_property
+    def objects(self) -> SceneBodies | None:
+        """Objects on the terrain, as rays meet them; None: there are none."""
+        from rfly_lab.learning.range_batch import house_bodies
+        from rfly_sensing.neighbours import world_bodies
+
+        if self.houses is not None:
+            return house_bodies(self.houses)
+        return None if self.world is None else world_bodies(self.world)
+
+    def _measure(self, which: Ints, rows: Floats) -> None:
+        """Let the sensors of vehicles (k,) measure under commands (k, controls)."""
+        if self._sensed is not None:
+            self._sensed.measure(which, self.episodes, rows)
+        for ranges in self._ranges:
+            ranges.measure(which, self.episodes.steps)
 
     # episodes
 
@@ -319,9 +358,8 @@ class LandAirBatch:
         self.vehicles.put(which, states, memories)
         self._flight.begin_flight(which, self.vehicles.x, self._flight_memory)
         self.endings[which] = Ending.RUNNING
-        if self._sensed is not None:
-            columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
-            self._sensed.measure(which, self.episodes, np.zeros((len(which), columns)))
+        columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
+        self._measure(which, np.zeros((len(which), columns)))
         return bool((tries <= self._kernels.MOST_TRIES).all())
 
     def _check_room(self) -> None:
@@ -366,8 +404,7 @@ class LandAirBatch:
             self.rewards,
             self.endings,
         )
-        if self._sensed is not None:
-            self._sensed.measure(np.arange(len(rows)), self.episodes, rows)
+        self._measure(np.arange(len(rows)), rows)
 
     def commanded(self, actions: NDArray[np.floating]) -> Floats:
         """Return the commands that actions would be now, (n, controls), as `Controls.rows`.
@@ -393,20 +430,30 @@ class LandAirBatch:
         seen = np.empty((len(self.rewards), len(self.observation_names)), np.float32)
         if self._sensed is not None:
             self._sensed.observe(self.task, layout, self.episodes, seen)
-            return seen
-        rates = np.empty((len(seen), len(self.params.wheels)))
-        x = self.vehicles.x
-        self._kernels.spin_wheels(x, layout.steering_column, layout.joints, rates)
-        self._kernels.observe(
-            self.task,
-            x,
-            self.vehicles.outputs,
-            rates,
-            layout,
-            self.terrain.ground,
-            self.episodes,
-            seen,
-        )
+        else:
+            rates = np.empty((len(seen), len(self.params.wheels)))
+            x = self.vehicles.x
+            self._kernels.spin_wheels(x, layout.steering_column, layout.joints, rates)
+            self._kernels.observe(
+                self.task,
+                x,
+                self.vehicles.outputs,
+                rates,
+                layout,
+                self.terrain.ground,
+                self.episodes,
+                seen,
+            )
+
+        # ranges and their ages at the end
+        first = seen.shape[1] - len(self.view.range_names())
+        for ranges in self._ranges:
+            end = first + ranges.readings.shape[1]
+            seen[:, first:end] = ranges.readings
+            first = end
+            if self.view.is_sensed:
+                seen[:, end] = ranges.ages(self.episodes.steps)
+                first += 1
         return seen
 
     def known_motion(self) -> tuple[Floats, Floats]:
@@ -450,31 +497,15 @@ def real_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def sensors_of(
-    p: VehicleParameters, observations: str, sensors: StrPath | SensorParameters | None
-) -> SensorParameters | None:
-    """Return the sensors of an environment's arguments, None if observations are the truth.
-
-    Raise ConfigError for sensors by which nothing is observed.
-    """
-    if observations == "truth":
-        if sensors is not None:
-            raise ConfigError("sensors: nothing is observed by them, expected observations=sensors")
-        return None
-    if isinstance(sensors, SensorParameters):
-        return sensors
-    return SensorParameters.for_vehicle(p.name, "" if sensors is None else os.fspath(sensors))
-
-
-def observation_names(
-    task: Task, p: VehicleParameters, sensors: SensorParameters | None = None
-) -> list[str]:
+def observation_names(task: Task, p: VehicleParameters, view: View | None = None) -> list[str]:
     """Return the name of each number of an observation, with its unit; vectors in body axes.
 
-    `sensors`: those by which it is made, None for the truth.
+    `view`: what is seen, by default the truth alone.
     """
-    if sensors is not None:
-        return sensor_names(p, sensors)
+    view = view or View()
+    if view.is_sensed:
+        assert view.sensors is not None
+        return [*sensor_names(p, view.sensors), *view.range_names()]
     vectors = {
         "to_target": "_m",
         "to_target_after": "_m",
@@ -490,7 +521,7 @@ def observation_names(
     names += [f"wheel_load_{wheel}_share" for wheel in p.wheels]
     if task.sees_ground:
         names += [f"ground_{ahead:g}_{aside:g}_m" for ahead in SCAN_AHEAD for aside in SCAN_ASIDE]
-    return names
+    return names + view.range_names()
 
 
 def layout_of(p: VehicleParameters) -> Layout:

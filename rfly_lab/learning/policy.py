@@ -25,14 +25,13 @@ from rfly_common.files import StrPath, read_regular
 from rfly_lab.learning.actions import ACTIONS, action_names
 from rfly_lab.learning.land_air_batch import (
     LONGEST_PERIOD,
-    OBSERVATIONS,
     STEP,
     LandAirBatch,
     observation_names,
-    sensors_of,
 )
 from rfly_lab.learning.policy_network import PolicyNetwork
 from rfly_lab.learning.tasks import task_of
+from rfly_lab.learning.views import TRUTH, view_of
 
 METADATA_KEY = "rfly_suite.policy"
 """Key of the facts in the metadata of a file."""
@@ -63,8 +62,12 @@ class PolicyFacts:
     """Name of each number of an observation, with its unit."""
     action_names: tuple[str, ...]
     """Name of each number of an action."""
-    observations: str = "truth"
+    observations: str = TRUTH
     """Kind of the observations, "truth" or "sensors"."""
+    lidar: int = 0
+    """Rays of the lidar that is seen."""
+    depth: tuple[int, ...] = ()
+    """Rows and columns of the depth image that is seen."""
 
     @classmethod
     def of(cls, batch: LandAirBatch) -> PolicyFacts:
@@ -76,7 +79,7 @@ class PolicyFacts:
             batch.params.name,
             tuple(batch.observation_names),
             tuple(batch.action_names),
-            batch.observations,
+            *batch.view[:3],
         )
 
     def text(self) -> str:
@@ -104,6 +107,9 @@ class PolicyFacts:
             if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
                 raise ConfigError(f"metadata {name}: expected a list of names")
             data[name] = tuple(listed)
+        if not isinstance(data.get("depth", []), list):
+            raise ConfigError(f"metadata depth: {data['depth']!r}, expected a list")
+        data["depth"] = tuple(data.get("depth", ()))
         return cls(**data)
 
 
@@ -159,9 +165,8 @@ class Policy:
         task = task_of(facts.task)
         check_choice("actions", facts.actions, tuple(ACTIONS))
         _check_names("action_names", facts.action_names, action_names(facts.actions, params))
-        check_choice("observations", facts.observations, OBSERVATIONS)
-        seen_by = sensors_of(params, facts.observations, sensors)
-        seen = observation_names(task, params, seen_by)
+        view = view_of(params, facts.observations, sensors, facts.lidar, facts.depth)
+        seen = observation_names(task, params, view)
         _check_names("observation_names", facts.observation_names, seen)
 
         self._network.check_sizes(len(facts.observation_names), len(facts.action_names))

@@ -32,6 +32,7 @@ from rfly_lab.learning.grounds import hills
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.task_judge import TaskJudge
 from rfly_lab.learning.tasks import ON_GROUND, Ending
+from rfly_lab.learning.views import TRUTH
 
 TOLERANCE = 1e-6
 """Time by which an estimate may come before its turn, s."""
@@ -50,10 +51,14 @@ class PolicyPilot:
         facts = policy.facts
         if facts.actions != "wrench":
             raise ConfigError(f"actions: trained with {facts.actions!r}, expected 'wrench'")
-        if facts.observations != "truth":
+        if facts.observations != TRUTH:
             raise ConfigError(
                 f"observations: trained with {facts.observations!r}, expected 'truth': "
                 "it flies by the estimator's"
+            )
+        if facts.lidar or facts.depth:
+            raise ConfigError(
+                "lidar, depth: trained with rays, expected none: no node has them for it"
             )
         if policy.task.sees_ground:
             raise ConfigError(f"task: {facts.task!r} sees the ground around, which no sensor shows")

@@ -35,6 +35,8 @@ def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.i
         actions=facts.actions,
         period=facts.period,
         observations=facts.observations,
+        lidar=facts.lidar,
+        depth=facts.depth,
         **options,
     )
     if tuple(batch.observation_names) != facts.observation_names:

@@ -22,8 +22,8 @@ from rfly_common.errors import ConfigError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_lab.learning import sensor_batch_kernels as kernels
 from rfly_lab.learning.episodes import Episodes, Layout
-from rfly_lab.learning.sensor_names import NAMES, sensor_names
 from rfly_lab.learning.tasks import Task
+from rfly_lab.learning.views import NAMES
 
 TURN = 2.0 * math.pi
 MOST_FIXES = 64
@@ -105,8 +105,6 @@ class SensorBatch:
         origin = model.terrain.geo_origin if model.terrain is not None else None
         altitude = (origin or DEFAULT_GEO_ORIGIN)[2]
         self.suite = suite_of(p, sensors, period, altitude)
-        self.names = sensor_names(p, sensors)
-        """Name of each number that a vehicle sees."""
         self._vehicles = vehicles
 
         # fixes on their way: the closest follow each other by whole observations
@@ -161,7 +159,7 @@ class SensorBatch:
     def observe(
         self, task: Task, layout: Layout, episodes: Episodes, seen: NDArray[np.float32]
     ) -> None:
-        """Write what each vehicle sees to (n, numbers), named by `names`."""
+        """Write what each vehicle sees to (n, numbers), named by `sensor_names`."""
         kernels.observe_by_sensors(task, self.suite, self.memory, layout, episodes, seen)
 
     def motion(self) -> tuple[Floats, Floats]:

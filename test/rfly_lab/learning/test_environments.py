@@ -54,10 +54,11 @@ def same(ours: Any, theirs: Any) -> None:
         ("hover", {"actions": "velocity"}),
         ("goal", {"observations": "sensors"}),
         *((task, {"world": "random", "terrain": "random"}) for task in TASKS if task != "roof"),
+        ("roof", {"observations": "sensors", "lidar": 12, "depth": (3, 4)}),
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_the_checker_passes(task: str, options: dict[str, str]) -> None:
+def test_the_checker_passes(task: str, options: dict[str, Any]) -> None:
     environment = gymnasium.make(ID, task=task, render_mode="rgb_array", **options)
     env_checker.check_env(environment.unwrapped, skip_render_check=True)
     checks.env_render_passive_checker(environment.unwrapped)
@@ -67,7 +68,8 @@ def test_the_checker_passes(task: str, options: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
-    ("task", "more"), [("hover", {}), ("goal", {}), ("waypoints", {"observations": "sensors"})]
+    ("task", "more"),
+    [("hover", {}), ("goal", {}), ("waypoints", {"observations": "sensors", "lidar": 5})],
 )
 def test_all_at_once_are_as_gymnasiums_vectoriser_steps_single_ones(
     task: str, more: dict[str, Any], mode: str

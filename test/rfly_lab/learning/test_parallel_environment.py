@@ -138,7 +138,7 @@ def test_by_sensors_others_are_where_the_fixes_of_both_say() -> None:
     x = env.batch.vehicles.x
     first = sensed.suite.first[1]
     fix = sensed.memory.readings[:, first : first + 3]
-    antenna = np.array(env.batch.sensors.gps.position)
+    antenna = np.array(env.batch.view.sensors.gps.position)
     attitudes = [Rotation.from_quat(quat) for quat in sensed.memory.attitude]
     place = [fix[i] - attitudes[i].apply(antenna) for i in range(3)]
     for i in range(3):

@@ -199,6 +199,21 @@ def test_a_policy_of_sensors_is_tried_by_sensors_and_flown_by_no_estimates(tmp_p
     with pytest.raises(ConfigError, match="sensors: the policy was trained with others"):
         try_policy(Policy(file, sensors=lean), [1])
     assert len(try_policy(Policy(file, sensors=lean), [1], sensors=lean)) == 1
+    # with rays
+    rays = PolicyFacts.of(LandAirBatch(1, "hover", lidar=6, depth=(2, 3)))
+    assert (rays.observations, rays.lidar, rays.depth) == ("truth", 6, (2, 3))
+    assert PolicyFacts.read(rays.text()) == rays
+    sees = Policy(blind(tmp_path, rays))
+    assert len(try_policy(sees, [1])) == 1
+    with pytest.raises(ConfigError, match="lidar, depth: trained with rays, expected none"):
+        PolicyPilot(sees)
+    with pytest.raises(ConfigError, match="observation_names: number 31 is 'lidar_0_m'"):
+        Policy(blind(tmp_path, replace(rays, lidar=0)))
+    for change in ({"lidar": "x"}, {"lidar": -1}, {"depth": [1, 2, 3]}, {"depth": [0.5, 1]}):
+        with pytest.raises(ConfigError, match=next(iter(change))):
+            Policy(blind(tmp_path, replace(rays, **change)))
+    with pytest.raises(ConfigError, match="metadata depth: 3, expected a list"):
+        PolicyFacts.read(json.dumps(asdict(rays) | {"depth": 3}))
     # facts that say something else than the names
     with pytest.raises(ConfigError, match="observation_names: number 0 is 'gps_to_target_x_m'"):
         Policy(blind(tmp_path, replace(facts, observations="truth")))

@@ -21,7 +21,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_common.kernels import parallel
 from rfly_lab.learning import sensor_batch_kernels as kernels
-from rfly_lab.learning.land_air_batch import LandAirBatch, observation_names
+from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_lab.learning.tasks import TASKS
 
 SCALE = SensorParameters.load("scale")
@@ -431,7 +431,7 @@ def test_a_vehicle_that_has_failed_keeps_its_last_readings() -> None:
 
 
 def test_sensors_that_are_not_there_are_not_seen() -> None:
-    whole = observation_names(TASKS["hover"], begun("hover").params, SCALE)
+    whole = begun("hover").observation_names
     lean = SCALE.replace(barometer=None, height=None, encoders=None, wheel_loads=None)
     batch = begun("hover", 2, sensors=lean)
     value = seen_by_name(batch)
@@ -447,7 +447,7 @@ def test_other_vehicles_see_by_their_own_sensors(vehicle: str) -> None:
     batch = begun("hover", 3, vehicle=vehicle)
     batch.step(np.zeros((3, 4)))
     value = seen_by_name(batch)
-    assert batch.sensors.name == vehicle
+    assert batch.view.sensors.name == vehicle
     assert value["imu_force_z_mps2"] == pytest.approx(np.full(3, 9.81), abs=2.0)
 
 

@@ -1,0 +1,120 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""What vehicles of an environment see: the truth or sensors, lidar and depth, and its names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_common.config.checks import check_choice, finite_number
+from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath
+
+TRUTH = "truth"
+"""Observations that are the state itself."""
+SENSORS = "sensors"
+"""Observations that are what the vehicle's sensors read, with noise."""
+OBSERVATIONS = (TRUTH, SENSORS)
+"""Kinds of observations."""
+MOST_RAYS = 1024
+"""Most rays of a lidar."""
+MOST_PIXELS = 64
+"""Most rows or columns of a depth image."""
+NAMES = ("imu", "gps", "barometer", "height", "encoders", "wheel_loads")
+"""Sensors that `SENSORS` are, in the order of their arrays; a set needs the first two."""
+
+
+def sensor_names(p: VehicleParameters, sensors: SensorParameters) -> list[str]:
+    """Return the name of each number that a vehicle sees by its sensors; vectors in body axes."""
+    vectors = {
+        "gps_to_target": "_m",
+        "gps_to_target_after": "_m",
+        "gps_velocity": "_mps",
+        "imu_up": "",
+        "imu_rate": "_radps",
+        "imu_force": "_mps2",
+    }
+    names = [f"{name}_{axis}{unit}" for name, unit in vectors.items() for axis in "xyz"]
+    if sensors.barometer is not None:
+        names.append("barometer_to_target_up_m")
+    if sensors.height is not None:
+        names.append("height_m")
+    if sensors.encoders is not None:
+        names.append("encoder_steering_rad")
+        names += [f"encoder_rotor_{j + 1}_share" for j in range(p.rotors)]
+        names += [f"encoder_wheel_speed_{wheel}_mps" for wheel in p.wheels]
+    if sensors.wheel_loads is not None:
+        names += [f"measured_wheel_load_{wheel}_share" for wheel in p.wheels]
+    return names + [f"{name}_age_s" for name in NAMES if getattr(sensors, name) is not None]
+
+
+class View(NamedTuple):
+    """What vehicles of an environment see."""
+
+    observations: str = TRUTH
+    """A name of `OBSERVATIONS`."""
+    lidar: int = 0
+    """Rays of the planar lidar; 0: it is not seen."""
+    depth: tuple[int, ...] = ()
+    """Rows and columns of the depth image; none: it is not seen."""
+    sensors: SensorParameters | None = None
+    """Sensors of it; None: none is seen."""
+
+    @property
+    def is_sensed(self) -> bool:
+        """True if vehicles see by their sensors, with noise."""
+        return self.observations == SENSORS
+
+    def range_names(self) -> list[str]:
+        """Return the name of each number of the lidar and the depth image."""
+        age = ("age_s",) if self.is_sensed else ()
+        names = []
+        if self.lidar:
+            names += [f"lidar_{ray}_m" for ray in range(self.lidar)]
+            names += [f"lidar_{name}" for name in age]
+        if self.depth:
+            rows, columns = self.depth
+            names += [f"depth_{r}_{c}_m" for r in range(rows) for c in range(columns)]
+            names += [f"depth_{name}" for name in age]
+        return names
+
+
+def view_of(
+    p: VehicleParameters,
+    observations: str = TRUTH,
+    sensors: StrPath | SensorParameters | None = None,
+    lidar: int = 0,
+    depth: Sequence[int] | None = None,
+) -> View:
+    """Return what the arguments of an environment say; without `sensors` by the vehicle's own.
+
+    Raise ConfigError for those that can't be used, and for sensors by which nothing is observed.
+    """
+    check_choice("observations", observations, OBSERVATIONS)
+    rays = _whole("lidar", lidar, 0, MOST_RAYS)
+    if depth is not None and (isinstance(depth, str) or np.shape(depth) not in ((0,), (2,))):
+        raise ConfigError(f"depth: {depth!r}, expected rows and columns")
+    pixels = tuple(_whole("depth", number, 1, MOST_PIXELS) for number in depth or ())
+
+    if observations == TRUTH and not rays and not pixels:
+        if sensors is not None:
+            raise ConfigError("sensors: nothing is observed by them, expected observations=sensors")
+        return View()
+    if not isinstance(sensors, SensorParameters):
+        name = "" if sensors is None else os.fspath(sensors)
+        sensors = SensorParameters.for_vehicle(p.name, name)
+    return View(observations, rays, pixels, sensors)
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number of an argument. Raise ConfigError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ConfigError(f"{name}: {value!r}, expected a whole number")
+    return int(finite_number(name, value, at_least=least, at_most=most))
