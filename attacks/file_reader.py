@@ -3,9 +3,9 @@
 
 """The attacked process of `attacks.files`: read the files named on stdin, one answer line each.
 
-    python attacks/file_reader.py READER
+The line `reader NAME` chooses the reader for the files that follow; its answer is "ready".
 
-The answer is JSON: the outcome ("read", or the typed error), what is wrong with that ("" if
+An answer is JSON: the outcome ("read", or the typed error), what is wrong with that ("" if
 nothing), the largest resident memory so far, 10^6 bytes, and the processor time used, s.
 """
 
@@ -27,6 +27,8 @@ del sys.path[0]  # this folder; what is attacked is imported by its own name
 
 from rfly_common.errors import RflyError  # noqa: E402
 
+CHOOSE = "reader"
+"""First word of a line that chooses a reader."""
 ADDRESS_SPACE = 8 << 30
 """Limit that protects the machine, bytes; the resident memory is what counts."""
 LONGEST_TEXT = 2000
@@ -39,12 +41,16 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libpng writes about each broken stream
     with redirect_stdout(sys.stderr):
-        read = READERS[sys.argv[1]]()
-        warnings.simplefilter("error", RuntimeWarning)
-        print(json.dumps(("ready", "", _memory_mb(), 0.0)), file=answers, flush=True)
         for line in sys.stdin:
             start = time.process_time()
-            came, wrong = _outcome(read, Path(line.rstrip("\n")))
+            word, _, name = line.rstrip("\n").partition(" ")
+            if word == CHOOSE:
+                read = READERS[name]()
+                came, wrong = "ready", ""
+            else:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error", RuntimeWarning)
+                    came, wrong = _outcome(read, Path(line.rstrip("\n")))
             print(
                 json.dumps((came, wrong, _memory_mb(), time.process_time() - start)),
                 file=answers,

@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -56,15 +57,19 @@ class Answer(NamedTuple):
 
 
 class ReadingProcess:
-    """One process that reads files with one reader."""
+    """A process that reads files with one reader after the other; one that has died begins anew."""
 
-    def __init__(self, reader: str) -> None:
+    def __init__(self) -> None:
+        self._reader = ""
+        self._start()
+
+    def _start(self) -> None:
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(_ROOT), os.environ.get("PYTHONPATH", ""))),
         }
         self._process = subprocess.Popen(
-            [sys.executable, str(_READER), reader],
+            [sys.executable, str(_READER)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -74,15 +79,28 @@ class ReadingProcess:
         self._answers = self._process.stdout
         self._paths = self._process.stdin
 
+    def choose(self, reader: str) -> None:
+        """Take a reader, in a new process if the last has ended."""
+        if self._process.poll() is not None:
+            self.close()
+            self._reader = ""
+            self._start()
+        if reader == self._reader:
+            return
+
         # wait until it has started
-        if self.answer(120.0).came != "ready":
+        self._reader = reader
+        if self._ask(f"reader {reader}", 120.0).came != "ready":
             raise RuntimeError(f"the reader {reader!r} does not start")
 
     def read(self, path: Path) -> Answer:
         """Return the outcome of a file."""
-        self._paths.write(f"{path}\n".encode())
+        return self._ask(str(path), GIVEN_UP_S)
+
+    def _ask(self, line: str, seconds: float) -> Answer:
+        self._paths.write(f"{line}\n".encode())
         self._paths.flush()
-        return self.answer(GIVEN_UP_S)
+        return self.answer(seconds)
 
     def answer(self, seconds: float) -> Answer:
         """Return the next answer; a process that gives none has stalled or ended."""
@@ -103,20 +121,26 @@ class ReadingProcess:
         self._answers.close()
         self._paths.close()
 
-    @property
-    def lives(self) -> bool:
-        """True while the process reads."""
-        return self._process.poll() is None
 
+def read_files(
+    kind: str,
+    reader: str,
+    rng: random.Random,
+    tries: int,
+    process: ReadingProcess | None = None,
+) -> Result:
+    """Try many files of one kind. Files that failed stay in a folder, which is named.
 
-def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result:
-    """Try many files of one kind. Files that failed stay in a folder, which is named."""
+    A process that is given goes on afterwards, and counts the memory of all that it has read.
+    """
+    if process is None:
+        with closing(ReadingProcess()) as own:
+            return read_files(kind, reader, rng, tries, own)
     folder = Path(tempfile.mkdtemp(prefix="attacked_files_"))
     outcomes: Counter[str] = Counter()
     memories = [0.0]
     stalls = [0.0]
     failures = []
-    process = ReadingProcess(reader)
     bombs = BOMBS.get(kind, {}) if tries >= WITH_BOMBS else {}
     plan: list[tuple[str, Callable[[], dict[str, bytes]]]] = [
         *((name, partial(make, rng)) for name, make in bombs.items()),
@@ -133,6 +157,7 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
             paths[-1].write_bytes(data)
 
         # read the first of them
+        process.choose(reader)
         came, wrong, memory_mb, seconds = process.read(paths[0])
         stalls.append(seconds)
         memories.append(memory_mb)
@@ -151,13 +176,10 @@ def read_files(kind: str, reader: str, rng: random.Random, tries: int) -> Result
             if not wrong or len(failures) > _KEPT:
                 path.unlink()
 
-        # a new process after a large or a dead one
+        # a new process after a large one
         if memory_mb > MAX_MEMORY_MB:
             process.close()
-        if not process.lives:
-            process = ReadingProcess(reader)
 
-    process.close()
     if not failures:
         folder.rmdir()
     if tries >= WITH_BOMBS and (not outcomes["read"] or outcomes["read"] == sum(outcomes.values())):

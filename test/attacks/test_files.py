@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 
 import pytest
 from marks import exhaustively
@@ -23,6 +24,13 @@ LONG = {
 """Readers that need seconds to start or to read a file."""
 
 
+@pytest.fixture(scope="module")
+def process():
+    """One process for all readers, which would import the same libraries each."""
+    with closing(files.ReadingProcess()) as reading:
+        yield reading
+
+
 def test_every_kind_has_a_reader_and_files():
     assert {f"files: {kind}" for kind in MAKERS} == set(files.ATTACKS)
     assert set(BOMBS) <= set(MAKERS)
@@ -33,11 +41,11 @@ def test_every_kind_has_a_reader_and_files():
     "name",
     [exhaustively(name) if name in LONG else name for name in files.ATTACKS],
 )
-def test_readers_withstand_mutated_files(name):
+def test_readers_withstand_mutated_files(name, process):
     part = NEEDS.get(name)
     if part is not None and missing(part):
         pytest.skip(missing(part))
-    result = files.ATTACKS[name](random.Random(3), files.SHORT_TRIES)
+    result = files.ATTACKS[name](random.Random(3), files.SHORT_TRIES, process)
     assert (result.tried, result.failures) == (files.SHORT_TRIES, ())
 
 
