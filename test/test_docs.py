@@ -38,8 +38,14 @@ from rfly_trajectory.fleet.fleet_file import parse_fleet
 
 AT_ROOT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "QUALITY_DECLARATION")]
 PAGES = sorted([*AT_ROOT, *(ROOT / "docs").rglob("*.md")])
-PARTS = {"learn": ("gymnasium", "pettingzoo"), "tile-a-country": ("rasterio",)}
+PARTS = {
+    "learn": ("gymnasium", "pettingzoo"),
+    "learn-on-a-cluster": ("gymnasium", "distributed"),
+    "tile-a-country": ("rasterio",),
+}
 """Optional parts that the Python examples of a page need, by its name."""
+LONG_PAGES = {"learn-on-a-cluster"}
+"""Pages whose Python examples start processes that compute: ten seconds of a core."""
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",
     "up": "starts nodes and runs until Ctrl-C",
@@ -232,7 +238,10 @@ def test_links_lead_to_files():
         pytest.param(
             page,
             id=name(page),
-            marks=[pytest.mark.needs(part) for part in PARTS.get(page.stem, ())],
+            marks=[
+                *(pytest.mark.needs(part) for part in PARTS.get(page.stem, ())),
+                *([pytest.mark.exhaustive] if page.stem in LONG_PAGES else []),
+            ],
         )
         for page in PAGES
         if fenced(page, "python") and page.parent.name != "tutorials"
