@@ -253,12 +253,12 @@ class LandAirBatch:
             return self.houses
         return self.world.solids
 
-    @property
+    @functools.cached_property
     def action_names(self) -> list[str]:
         """Names of the numbers of an action, each from -1 to 1."""
         return action_names(self.actions, self.params)
 
-    @property
+    @functools.cached_property
     def observation_names(self) -> list[str]:
         """Names of the numbers of an observation, each with its unit."""
         return observation_names(self.task, self.params, self.view)
