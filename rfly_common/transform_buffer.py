@@ -89,6 +89,12 @@ class FrameToWorld:
     is_world: bool = True
     """True if the frame is a world frame itself and `transform` changes nothing."""
 
+    @property
+    def motion(self) -> tuple[ArrayLike | None, ArrayLike | None]:
+        """Translation (3,), m, and quaternion x y z w (4,) to the world; None in a world frame."""
+        transform = self.transform
+        return (None, None) if self.is_world else (transform.translation, transform.quat_xyzw)
+
     def vectors_to_enu(self, vectors: ArrayLike) -> Floats:
         """Convert (..., 3) directions in the frame to ENU."""
         turned = (

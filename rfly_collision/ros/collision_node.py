@@ -171,12 +171,7 @@ class CollisionNode(Node):
         Raise FrameError.
         """
         frame = self._frames.resolve(states.frame_id or self._frame_id, states.stamp_ns)
-        moved = (
-            (None, None)
-            if frame.is_world
-            else (frame.transform.translation, frame.transform.quat_xyzw)
-        )
-        in_map, dropped = states_to_enu(states, frame.axes, *moved)
+        in_map, dropped = states_to_enu(states, frame.axes, *frame.motion)
         good, more = within_limits(in_map)
         return (in_map.select(good) if more else in_map), dropped | more
 

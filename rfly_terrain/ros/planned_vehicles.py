@@ -67,9 +67,7 @@ class PlannedVehicles:
         try:
             states = msg_to_states(message)
             frame = self._frames.resolve(states.frame_id, states.stamp_ns)
-            transform = frame.transform
-            moved = () if frame.is_world else (transform.translation, transform.quat_xyzw)
-            states, _ = states_to_enu(states.select(is_planned), frame.axes, *moved)
+            states, _ = states_to_enu(states.select(is_planned), frame.axes, *frame.motion)
         except RflyError as error:
             text = f"vehicle_states of {message.source!r}: {error}"
             self._diagnostics.refuse("refused_states", text, subject=message.source)

@@ -53,9 +53,7 @@ class FollowedPlace:
         try:
             states = msg_to_states(message)
             frame = self._frames.resolve(states.frame_id, states.stamp_ns)
-            transform = frame.transform
-            moved = () if frame.is_world else (transform.translation, transform.quat_xyzw)
-            states, _ = states_to_enu(states.select(is_wanted), frame.axes, *moved)
+            states, _ = states_to_enu(states.select(is_wanted), frame.axes, *frame.motion)
         except RflyError as error:
             self._refuse(f"vehicle_states of {message.source!r}", error)
             return

@@ -314,10 +314,7 @@ class SeenVehicles:
     def _in_map(self, states: VehicleStates, what: str) -> VehicleStates:
         """Return the usable vehicles in `map`. Raises FrameError."""
         frame = self._frames.resolve(states.frame_id or "map", states.stamp_ns)
-        moved = frame.transform
-        axes = frame.axes
-        turned = () if frame.is_world else (moved.translation, moved.quat_xyzw)
-        in_map, dropped = states_to_enu(states, axes, *turned)
+        in_map, dropped = states_to_enu(states, frame.axes, *frame.motion)
         for reason, count in dropped.items():
             self._diagnostics.drop(reason, count, what, subject="vehicle_states")
 

@@ -208,12 +208,7 @@ class StateTopics:
         except FrameError as error:
             self.drop("unknown_frame", len(states), f"{topic}: {error}", subject=topic)
             return None
-        translation = None
-        quat_xyzw = None
-        if not frame.is_world:
-            translation = frame.transform.translation
-            quat_xyzw = frame.transform.quat_xyzw
-        ned, dropped = states_to_ned(states, frame.axes, translation, quat_xyzw)
+        ned, dropped = states_to_ned(states, frame.axes, *frame.motion)
         for reason, count in dropped.items():
             self.drop(reason, count, topic, subject=topic)
         return ned

@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+from rfly_common.transform_buffer import FrameToWorld, Transform
 from rfly_common.vehicle_states import VehicleStates, states_to_enu
 
 H = math.sqrt(0.5)
@@ -34,6 +35,10 @@ def test_map_stays_as_it_is():
     assert found.orientation[0] == pytest.approx(NORTH_IN_MAP)
 
 
+def test_a_world_frame_does_not_move():
+    assert FrameToWorld("ned").motion == (None, None)
+
+
 def test_ned_is_turned():
     """x north 10, y east 20, 30 m up; heading north, at 2 m/s north and 1 m/s up."""
     found, _ = states_to_enu(
@@ -47,9 +52,10 @@ def test_ned_is_turned():
 
 def test_another_frame_is_transformed():
     """A frame at (100, 0, 5) that is turned by 90 degrees to the left: its x is north."""
-    found, _ = states_to_enu(
-        states([(1, 0, 0)], (0, 0, 0, 1), velocity=[(3, 0, 0)]), "enu", (100, 0, 5), (0, 0, H, H)
-    )
+    transform = Transform(np.array([100.0, 0.0, 5.0]), np.array([0.0, 0.0, H, H]))
+    frame = FrameToWorld("enu", transform, is_world=False)
+    given = states([(1, 0, 0)], (0, 0, 0, 1), velocity=[(3, 0, 0)])
+    found, _ = states_to_enu(given, frame.axes, *frame.motion)
     assert found.position[0] == pytest.approx([100, 1, 5])
     assert found.velocity[0] == pytest.approx([0, 3, 0])
     assert found.orientation[0] == pytest.approx(NORTH_IN_MAP)
