@@ -21,8 +21,6 @@ from rfly_common.config.vehicle_models import type_number
 from rfly_common.files import Closing
 from rfly_common.vehicle_states import VehicleStates
 from rfly_lab.learning.land_air_batch import LandAirBatch
-from rfly_terrain.world.models import CLASSES, Model, box_part
-from rfly_terrain.world.world import World, WorldObject
 from rfly_viewer.window.live_window import LiveWindow
 from rfly_viewer.window.server import Settings
 
@@ -30,8 +28,6 @@ MOST_SHOWN = 100
 """Vehicles that are shown, the first ones of a batch."""
 TARGET_TYPE = type_number("sphere_target")
 """vehicleType of a target: two crossed hoops."""
-HOUSE = (204, 178, 153)
-"""Colour of houses: red, green, blue."""
 HOOP_RADIUS = 0.475
 """Radius within the hoops in their natural size, m."""
 NEXT_TARGET = 10_000
@@ -81,7 +77,7 @@ class BatchWindow(Closing):
         """Number of each vehicle's target when it was shown last."""
         settings = Settings(
             terrain=batch.terrain,
-            world=batch.world or _houses(batch),
+            world=batch.objects,
             follow=FIRST_ID if vehicles == 1 else None,
         )
         shown = f"{self._shown} of {vehicles} learning vehicles"
@@ -146,17 +142,3 @@ class BatchWindow(Closing):
     def close(self) -> None:
         """Close the window."""
         self.live.close()
-
-
-def _houses(batch: LandAirBatch) -> World:
-    """Return the houses of the task `roof` as a world, which is empty for other tasks."""
-    boxes = batch.houses
-    if boxes is None:
-        return World()
-    objects = []
-    for (x, y, z), half in zip(boxes.centre.tolist(), boxes.half_extent.tolist(), strict=True):
-        model = Model(
-            "house", (box_part(*(2.0 * side for side in half)),), CLASSES.index("building"), HOUSE
-        )
-        objects.append(WorldObject(model, x, y, z=z - half[2]))
-    return World(objects=tuple(objects))

@@ -18,6 +18,7 @@ from rfly_common.arrays import Floats
 from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_sensing.cameras import CameraPose, ColorCamera
+from rfly_sensing.neighbours import world_bodies
 from rfly_sensing.range_sensor_parameters import ColorCameraParameters
 from rfly_sensing.scene_rays import SceneBodies, SceneRays, joined
 
@@ -49,6 +50,7 @@ class ChaseCamera:
         self._camera = ColorCamera(ColorCameraParameters(), noise=False)
         self._parts = _parts(batch.params)
         self._reach = batch.params.reach
+        self._objects = world_bodies(batch.objects)
 
     def picture(self, vehicle: int, others: Sequence[int] = ()) -> NDArray[np.uint8]:
         """Return what it sees behind a vehicle of it, its targets and others, RGB.
@@ -106,8 +108,7 @@ class ChaseCamera:
             np.arange(count),
             np.array(colors),
         )
-        objects = self._batch.objects
-        return own if objects is None else joined([objects, own])
+        return joined([self._objects, own])
 
 
 def _parts(p: VehicleParameters) -> list[tuple[Shape, tuple[float, float, float]]]:

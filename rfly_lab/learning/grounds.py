@@ -17,8 +17,10 @@ from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 from rfly_lab.learning.episodes import WIDEST_COURSE
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.models import CLASSES, Model, box_part
 from rfly_terrain.world.populate import Area, make_clutter
-from rfly_terrain.world.world import World
+from rfly_terrain.world.solids import ObjectBoxes
+from rfly_terrain.world.world import World, WorldObject
 from rfly_terrain.world.world_file import load_world
 
 RANDOM = "random"
@@ -34,6 +36,8 @@ WIDEST = 600.0
 AROUND = 20.0
 """Distance from the objects of a world within which episodes begin, m, along each axis."""
 
+HOUSE = (204, 178, 153)
+"""Colour of houses: red, green, blue."""
 HILLS_SIDE = 401
 """Samples of the usual terrain along a side, a metre apart."""
 RANDOM_SIDE = 400.0
@@ -275,3 +279,14 @@ def _around(
             "episode begins; expected some farther in"
         )
     return (south_west[0], south_west[1]), (north_east[0], north_east[1])
+
+
+def house_world(boxes: ObjectBoxes) -> World:
+    """Return houses that are parallel to the axes as a world."""
+    objects = []
+    for (x, y, z), half in zip(boxes.centre.tolist(), boxes.half_extent.tolist(), strict=True):
+        model = Model(
+            "house", (box_part(*(2.0 * side for side in half)),), CLASSES.index("building"), HOUSE
+        )
+        objects.append(WorldObject(model, x, y, z=z - half[2]))
+    return World(objects=tuple(objects))

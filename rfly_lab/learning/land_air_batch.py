@@ -35,7 +35,7 @@ from rfly_lab.learning.episodes import (
     Starts,
     episodes_of,
 )
-from rfly_lab.learning.grounds import Ground, ground_of, places_on
+from rfly_lab.learning.grounds import Ground, ground_of, house_world, places_on
 from rfly_lab.learning.tasks import ON_GROUND, USUAL_ACTIONS, Course, Ending, Task, task_of
 from rfly_lab.learning.views import TRUTH, View, sensor_names, view_of
 from rfly_terrain.height_map.height_map import HeightMap
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from rfly_lab.learning.range_batch import RangeBatch
     from rfly_lab.learning.sensor_batch import SensorBatch
     from rfly_lab.learning.velocity_flight import FlightMemory
-    from rfly_sensing.scene_rays import SceneBodies
 
 STEP = 0.001
 """Step of the integration, s, by the semi-implicit Euler method."""
@@ -285,19 +284,16 @@ class LandAirBatch:
             optics.append(range_batch.depth_optics(sensors, *view.depth))
         for stream, own in enumerate(optics, 2):
             rays = own if view.is_sensed else range_batch.true_optics(own, self.period)
-            scene = range_batch.SceneRays(self.terrain, self.objects)
+            scene = range_batch.scene_of(self.terrain, self.objects)
             ranges = range_batch.RangeBatch(self.vehicles, scene, rays, self.period, stream)
             self._ranges.append(ranges)
 
     @functools.cached_property
-    def objects(self) -> SceneBodies | None:
-        """Objects on the terrain, as rays meet them; None: there are none."""
-        from rfly_lab.learning.range_batch import house_bodies
-        from rfly_sensing.neighbours import world_bodies
-
+    def objects(self) -> World:
+        """What stands on the terrain, the houses of `roof` too; a world that may be empty."""
         if self.houses is not None:
-            return house_bodies(self.houses)
-        return None if self.world is None else world_bodies(self.world)
+            return house_world(self.houses)
+        return self.world or World()
 
     def _measure(self, which: Ints, rows: Floats) -> None:
         """Let the sensors of vehicles (k,) measure under commands (k, controls)."""

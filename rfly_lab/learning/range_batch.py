@@ -13,36 +13,25 @@ from numpy.typing import NDArray
 
 from rfly_amphibious.dynamics.vehicle_batch import VehicleBatch
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-from rfly_collision.shapes.shape import Box
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_common.frames import euler_to_quat, rotation_matrix
 from rfly_lab.learning import range_batch_kernels as kernels
 from rfly_sensing.cameras import Gimbal, Pinhole, camera_pose
+from rfly_sensing.neighbours import world_bodies
 from rfly_sensing.range_sensor_parameters import RINGS, GimbalParameters
 from rfly_sensing.scan_patterns import towards
-from rfly_sensing.scene_rays import SceneBodies, SceneRays
-from rfly_terrain.world.solids import ObjectBoxes
+from rfly_sensing.scene_rays import SceneRays
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.world import World
 
-HOUSE = (0.8, 0.7, 0.6)
-"""Colour of houses."""
 MOST_AT_ONCE = 262_144
 """Most rays that are cast at once, which bounds the memory."""
 
 
-def house_bodies(boxes: ObjectBoxes) -> SceneBodies:
-    """Return houses as bodies of a scene."""
-    count = len(boxes)
-    return SceneBodies(
-        tuple(Box(tuple(2.0 * half)) for half in boxes.half_extent),
-        np.arange(count),
-        boxes.centre,
-        boxes.orientation,
-        np.zeros((count, 3)),
-        np.zeros(count),
-        np.arange(count),
-        np.tile(HOUSE, (count, 1)),
-    )
+def scene_of(terrain: HeightMap, objects: World) -> SceneRays:
+    """Return the scene of a map and what stands on it."""
+    return SceneRays(terrain, world_bodies(objects))
 
 
 def lidar_optics(sensors: SensorParameters, rays: int) -> kernels.Optics:

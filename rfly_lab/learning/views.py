@@ -99,9 +99,10 @@ def view_of(
     """
     check_choice("observations", observations, OBSERVATIONS)
     rays = _whole("lidar", lidar, 0, MOST_RAYS)
-    if depth is not None and (isinstance(depth, str) or np.shape(depth) not in ((0,), (2,))):
+    size = () if depth is None else depth
+    if not isinstance(size, tuple | list | np.ndarray) or len(size) not in (0, 2):
         raise ConfigError(f"depth: {depth!r}, expected rows and columns")
-    pixels = tuple(_whole("depth", number, 1, MOST_PIXELS) for number in depth or ())
+    pixels = tuple(_whole("depth", number, 1, MOST_PIXELS) for number in size)
 
     if observations == TRUTH and not rays and not pixels:
         if sensors is not None:

@@ -141,7 +141,7 @@ def test_a_depth_image_is_that_of_the_camera() -> None:
 
     parameters = replace(SCALE.depth_camera, width=8, height=6)
     camera = DepthCamera(parameters, noise=False)
-    scene = SceneRays(batch.terrain, range_batch.house_bodies(batch.houses))
+    scene = SceneRays(batch.terrain, world_bodies(batch.objects))
     for v in range(4):
         x = batch.vehicles.x[v]
         rotation = np.asarray(rotation_matrix(x[[7, 8, 9, 6]]))
@@ -292,6 +292,8 @@ def test_a_vehicle_that_has_failed_casts_no_rays() -> None:
         ({"lidar": True}, "lidar: True, expected a whole number"),
         ({"depth": (4,)}, "depth: .* expected rows and columns"),
         ({"depth": 4}, "depth: 4, expected rows and columns"),
+        ({"depth": ((1, 2), 3)}, "depth: .1, 2., expected a whole number"),
+        ({"depth": {2, 3}}, "depth: .2, 3., expected rows and columns"),
         ({"depth": "44"}, "depth: '44', expected rows and columns"),
         ({"depth": (0, 4)}, "depth: 0, expected a finite number of at least 1"),
         ({"depth": (4, 65)}, "depth: 65"),
