@@ -21,14 +21,20 @@ from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.simulation.commands import Mode, WheelCommand
 from rfly_amphibious.vehicle.ackermann import wheel_angles
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_amphibious.vehicle.vehicle_record import peak_slip
 from rfly_autonomy.control.axle_lift import Assist
+from rfly_autonomy.control.drive_laws import (
+    HOLD_SHARE,
+    SkidLaw,
+    skid_torques,
+    traction,
+    twist_curvature,
+)
 from rfly_autonomy.control.modes import DRIVEN, ContactFilter, contact_of
 from rfly_autonomy.control.path_following import PoseFollower
 from rfly_autonomy.control.speed_controller import (
-    HOLD_SHARE,
     SpeedController,
     brake_torque_in,
+    drive_law,
     max_virtual_steering,
 )
 from rfly_autonomy.control.steady_turn import steady_turn
@@ -52,57 +58,25 @@ ESTIMATE_TIMEOUT = 0.5
 BRAKED_SHARE = 0.3
 """Share of the weight on the wheels above which the brakes are on after an abort."""
 
-SLOWEST_TURN = 0.05
-"""Speed below which steered wheels cannot turn the vehicle, m/s."""
-
 SKID_TIME = 0.015
 """Time constant of the loop that holds the speed difference between the sides, s."""
 
-SKID_INTEGRAL = 2.0
-"""Integral gain of that loop, 1/s."""
-
-SKID_YAW_GAIN = 0.3
-"""Gain of the integral of the yaw rate's error, 1/s."""
-
 SCRUB_SHARE = 0.8
 """Share of the torque against which all tyres slide that is fed forward."""
-
-SLIPS = 1.5
-"""Slip beyond which a wheel's torque is cut, as a multiple of the slip of the largest force."""
-
-LEFT = 0.8
-"""Factor of the torque after CUT_TIME of slip."""
-
-BACK = 0.05
-"""Share of the whole torque that comes back in CUT_TIME without slip."""
-
-CUT_TIME = 0.01
-"""Time to which LEFT and BACK refer, s."""
-
-SLOW_BRAKING = 3.0
-"""Speed below which braking wheels keep their torque, m/s: they slip only for a moment.
-
-A wheel that a torque spins faster than the ground passes does not brake: the vehicle slides back.
-"""
-
-LEAST_SHARE = 0.05
-"""Smallest share of the torque that a wheel keeps."""
 
 
 class TractionControl:
     """Limiter of the torque of motors and brakes whose wheels slip. Eq. 10.8."""
 
     def __init__(self, params: VehicleParameters) -> None:
-        p = self._params = params
-        self.peak = peak_slip(p.shape_x, p.curvature_x) * p.friction_x / p.slip_stiffness
+        self._law = drive_law(params)
+        self.peak = self._law.peak_slip
         """Slip κ at which a tyre pulls most."""
 
-        self._hubs = p.hub_position
-
-        self.slip = np.zeros(len(p.wheels))
+        self.slip = np.zeros(len(params.wheels))
         """Last slips κ, (wheels,); positive drives."""
 
-        self.share = np.ones(len(p.wheels))
+        self.share = np.ones(len(params.wheels))
         """Share of the torque that each wheel keeps, (wheels,)."""
 
     def update(
@@ -116,28 +90,10 @@ class TractionControl:
     ) -> None:
         """Update slips and shares, dt seconds after the last update.
 
-        A wheel slips by its torque if slip and torque have the same sign. `wheel_rate`: spins
-        against the body, (wheels,), rad/s. `steering`: (wheels,), rad. `velocity` and `rates`:
-        (3,), body axes, m/s and rad/s. `torque`: of motors and brakes, (wheels,), N m.
+        The arguments are those of `traction`.
         """
-        p = self._params
-        hubs = self._hubs
-
-        # slip of each wheel on the ground
-        along = velocity[0] - rates[2] * hubs[:, 1]
-        aside = velocity[1] + rates[2] * hubs[:, 0]
-        ground = along * np.cos(steering) + aside * np.sin(steering)
-        rolling = p.rolling_radius * (wheel_rate + rates[1])
-        self.slip = (rolling - ground) / np.maximum(np.abs(ground), p.low_speed)
-
-        # cut the torque, or give it back
-        slips = self.slip * np.sign(torque) > SLIPS * self.peak
-        if abs(velocity[0]) < SLOW_BRAKING:
-            spins = (torque * rolling > 0.0) & (np.abs(rolling) > np.abs(ground))
-            slips &= spins | (torque * velocity[0] >= 0.0)
-        steps = dt / CUT_TIME
-        self.share = np.clip(
-            np.where(slips, self.share * LEFT**steps, self.share + BACK * steps), LEAST_SHARE, 1.0
+        self.slip, self.share = traction(
+            self._law, self.share, wheel_rate, steering, velocity, rates, torque, dt
         )
 
 
@@ -172,6 +128,23 @@ def turning_on_the_spot(p: VehicleParameters) -> tuple[float, float, float]:
     return p.track + 2.0 * slide, along, float(load.sum())
 
 
+def skid_law(params: VehicleParameters) -> SkidLaw:
+    """Return the constants of a vehicle that steers by its motors. Eq. 10.13."""
+    p = params
+    radius = float(p.rolling_radius.mean())
+    width, along, whole = turning_on_the_spot(p)
+    load = p.mass * GRAVITY / len(p.wheels)
+    return SkidLaw(
+        radius=radius,
+        lever=width / (2.0 * radius),
+        scrub=SCRUB_SHARE * p.friction_y * load * radius * along / whole,
+        gain=p.wheel_inertia / SKID_TIME,
+        sides=np.tile((-1.0, 1.0), len(p.axles)),
+        driven=p.is_driven,
+        most=p.max_drive_torque,
+    )
+
+
 class SkidSteer:
     """Steering by the motors: the wheels of one side run faster than those of the other. Eq. 10.13.
 
@@ -182,18 +155,8 @@ class SkidSteer:
     """
 
     def __init__(self, params: VehicleParameters) -> None:
-        p = self._params = params
-        self._driven = p.is_driven
-        self._sides = np.tile((-1.0, 1.0), len(p.axles))
-        radius = float(p.rolling_radius.mean())
-        width, along, whole = turning_on_the_spot(p)
-
-        self._radius = radius
-        self._lever = width / (2.0 * radius)
-        load = p.mass * GRAVITY / len(p.wheels)
-        self._scrub = SCRUB_SHARE * p.friction_y * load * radius * along / whole
-
-        self._gain = p.wheel_inertia / SKID_TIME
+        self.law = skid_law(params)
+        """Constants of the vehicle."""
         self.reset()
 
     def reset(self) -> None:
@@ -205,32 +168,17 @@ class SkidSteer:
     ) -> Floats:
         """Return the torques for a yaw rate, (wheels,), N m, to be added to those that drive.
 
-        `wanted`, `yaw_rate`: rad/s; `speed`: m/s; `wheel_rate`: present spins, (wheels,), rad/s.
+        The arguments are those of `skid_torques`.
         """
-        # integral of the yaw rate's error
-        if wanted == 0.0:
-            self._rate = 0.0
-        else:
-            most = abs(wanted)
-            self._rate = min(
-                max(self._rate + dt * SKID_YAW_GAIN * (wanted - yaw_rate), -most), most
-            )
-
-        # speed difference of the sides
-        due = speed / self._radius + self._lever * (wanted + self._rate) * self._sides
-        errors = due - wheel_rate
-        most = self._params.max_drive_torque
-        change = dt * SKID_INTEGRAL * self._gain * float(errors @ self._sides) / len(errors)
-        self._torque = min(max(self._torque + change, -most), most)
-        torques = (
-            self._gain * errors
-            + (self._scrub * math.tanh(2.0 * wanted) + self._torque) * self._sides
+        torques, self._rate, self._torque = skid_torques(
+            self.law, self._rate, self._torque, wanted, yaw_rate, speed, wheel_rate, dt
         )
-        return np.clip(torques, -most, most) * self._driven
+        return torques
 
     def twist_of(self, left: float, right: float) -> tuple[float, float]:
         """Return the speed, m/s, and the yaw rate, rad/s, that rates of the sides, rad/s, mean."""
-        return 0.5 * self._radius * (left + right), 0.5 * (right - left) / self._lever
+        law = self.law
+        return 0.5 * law.radius * (left + right), 0.5 * (right - left) / law.lever
 
 
 class _SteerBy(enum.Enum):
@@ -594,7 +542,7 @@ class ChassisController:
             wanted = self._ramp(setpoint, speed, dt)
             if self._skid is not None:
                 return wanted, 0.0, setpoint.yaw_rate
-            curvature = setpoint.yaw_rate / wanted if abs(wanted) > SLOWEST_TURN else 0.0
+            curvature = twist_curvature(wanted, setpoint.yaw_rate)
 
         if self._skid is not None:
             return wanted, 0.0, wanted * curvature

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.speed_controller import SPEED_GAIN, max_virtual_steering, steering_lever
+from rfly_autonomy.control.drive_laws import SPEED_GAIN
+from rfly_autonomy.control.speed_controller import max_virtual_steering, steering_lever
 from rfly_autonomy.control.steady_turn import steady_turn
 from rfly_common.arrays import Floats
 

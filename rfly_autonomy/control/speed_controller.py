@@ -5,41 +5,24 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_amphibious.vehicle.vehicle_record import peak_slip
+from rfly_autonomy.control import drive_laws
+from rfly_autonomy.control.drive_laws import (
+    HOLD_SHARE,
+    OBSERVER_GAIN,
+    DriveLaw,
+    fresh_speed,
+    observed_force,
+    speed_torques,
+)
 from rfly_common.arrays import Floats
-from rfly_common.physics import AIR_DENSITY, GRAVITY
-
-SPEED_GAIN = 1.5
-"""Gain of the speed error, 1/s."""
-
-STOP_GAIN = 20.0
-"""Gain of the speed while the brakes stop the vehicle, 1/s: they cannot push it back."""
-
-BRAKING_SHARE = 0.88
-"""Share of the friction, and of the force that lifts the rear wheels, that braking may use."""
-
-OBSERVER_GAIN = 2.0
-"""Gain of the observer of the force that the model does not know, 1/s."""
-
-LOAD_TRANSFER_TIME = 0.1
-"""Time in which the springs move load to the front wheels, s."""
-
-SLOW_BRAKING = 0.3
-"""Speed below which brakes may hold wheels with less than their torque, m/s."""
-
-HOLD_SPEED = 0.05
-"""Speed below which the brakes hold a vehicle that is to stand, m/s."""
-
-HOLD_SHARE = 0.3
-"""Share of the largest brake torque that holds a standing vehicle."""
-
-MAX_LATERAL = 0.6
-"""Share of the friction that steering may use up."""
 
 SKID_STEERING = 1.2
 """Largest angle of the imagined steered wheels of a chassis that steers by its motors, rad."""
@@ -126,14 +109,56 @@ class ForceObserver:
 
     def update(self, speed: float, known: float, dt: float) -> None:
         """Go on by dt seconds with a speed, m/s, and the known force since the last update, N."""
-        if math.isnan(self._momentum):
-            self._momentum = self._mass * speed
-        self._momentum += dt * (known + self.force)
-        self.force = self._gain * (self._mass * speed - self._momentum)
+        self._momentum, self.force = observed_force(
+            self._momentum, self.force, self._mass, self._gain, speed, known, dt
+        )
 
     def skip(self, speed: float) -> None:
         """Go on without learning, as the known force is not known now."""
         self._momentum = self._mass * speed - self.force / self._gain
+
+
+@functools.lru_cache(maxsize=32)
+def drive_law(params: VehicleParameters) -> DriveLaw:
+    """Return the constants of a vehicle's laws of driving."""
+    p = params
+    driven = p.is_driven
+    shift = np.empty(0)
+    if p.middle_axle is not None:
+        stiffness = 1.0 / (1.0 / p.spring + 1.0 / p.tyre_stiffness)
+        lever = p.hub_position[:, 0] - stiffness @ p.hub_position[:, 0] / stiffness.sum()
+        shift = p.center_height * stiffness * lever / (stiffness @ lever**2)
+
+    return DriveLaw(
+        mass=p.mass,
+        effective_mass=p.effective_mass,
+        wheelbase=p.wheelbase,
+        front_axle=p.front_axle,
+        rear_axle=p.rear_axle,
+        center_x=p.center_x,
+        center_height=p.center_height,
+        friction_x=p.friction_x,
+        friction_y=p.friction_y,
+        rolling_resistance=p.rolling_resistance,
+        rolling_speed=p.rolling_speed,
+        linear_drag=p.linear_drag[0],
+        drag_area=p.drag_area[0],
+        max_drive_torque=p.max_drive_torque,
+        max_drive_power=p.max_drive_power,
+        max_brake_torque=p.max_brake_torque,
+        drive_lag=p.drive_lag,
+        low_speed=p.low_speed,
+        peak_slip=peak_slip(p.shape_x, p.curvature_x) * p.friction_x / p.slip_stiffness,
+        most_steering=max_virtual_steering(p),
+        motors=float(driven.sum()),
+        driven=driven,
+        rolling_radius=p.rolling_radius,
+        mean_radius=float(p.rolling_radius.mean()),
+        hub_x=p.hub_position[:, 0].copy(),
+        hub_y=p.hub_position[:, 1].copy(),
+        static_load=p.static_load,
+        load_shift=shift,
+    )
 
 
 class SpeedController:
@@ -141,23 +166,12 @@ class SpeedController:
 
     def __init__(self, params: VehicleParameters) -> None:
         self.params = params
-        self._driven = params.is_driven
-        self._motors = float(self._driven.sum())
-        self._mean_radius = float(params.rolling_radius.mean())
+        self._law = drive_law(params)
         self.reset()
 
     def reset(self) -> None:
         """Forget what was learned."""
-        self._observer = ForceObserver(self.params.effective_mass)
-        self._motor_torque = np.zeros(len(self.params.wheels))
-        """Torques of the motors, behind their commands by their lag, (wheels,), N m."""
-
-        self._braking_force = 0.0
-        """Force of braking to which springs have moved the load, N."""
-
-        self._holds = False
-        self._known_force: float | None = 0.0
-        """Sum of all forces of the model, N; None if the brakes may hold the wheels."""
+        self._memory = fresh_speed(len(self.params.wheels))
 
     def torques(
         self,
@@ -173,152 +187,37 @@ class SpeedController:
     ) -> tuple[Floats, Floats]:
         """Return drive and brake torques, (wheels,), N m, for a wanted and a present speed, m/s.
 
-        `grade`: slope of the path, rad, positive uphill. `hold`: whether brakes stop a vehicle that
-        is to stand, and hold it. `yaw_rate`: rad/s. `share`: of the torques that each wheel keeps,
-        (wheels,), by the traction control. `acceleration`: of the wanted speed, m/s².
+        The arguments are those of `speed_torques`; without a `share` wheels keep all.
         """
-        p = self.params
-        stops = hold and wanted == 0.0
-        if stops and abs(speed) < (SLOW_BRAKING if self._holds else HOLD_SPEED):
-            return self._holding(speed)
-        self._holds = False
-
-        # forces that the model does not know
-        if self._known_force is None:
-            self._observer.skip(speed)
-        else:
-            self._observer.update(speed, self._known_force, dt)
-
-        # force along the path
-        moving = speed if abs(speed) > HOLD_SPEED else wanted
-        resistance = self.resistance(moving, grade)
-        against = resistance - self._observer.force
-        gain = STOP_GAIN if stops else SPEED_GAIN
-        pull = p.effective_mass * (gain * (wanted - speed) + acceleration) + against
-        direction = math.copysign(1.0, speed if abs(speed) > HOLD_SPEED else pull)
-
-        # torques
-        most = self.motor_torque(speed)
-        if stops:
-            limit = self._braking_limit(grade, speed * yaw_rate)
-            drive, brake = self._stopping(pull, direction, most, limit, dt)
-        else:
-            drive, brake = self._driving(pull, direction, most)
-        if share is not None:
-            drive = drive * share
-            brake = brake * share
-        self._motor_torque += (1.0 - math.exp(-dt / p.drive_lag)) * (drive - self._motor_torque)
-
-        # what acts on the vehicle until the next time
-        self._known_force = None
-        if not brake.any() or abs(speed) > SLOW_BRAKING:
-            force = float(((self._motor_torque - direction * brake) / p.rolling_radius).sum())
-            grip = p.friction_x * p.mass * GRAVITY
-            self._known_force = min(max(force, -grip), grip) - resistance
+        if share is None:
+            share = np.ones(len(self.params.wheels))
+        drive, brake, self._memory = speed_torques(
+            self._law,
+            self._memory,
+            wanted,
+            speed,
+            dt,
+            grade,
+            hold,
+            yaw_rate,
+            share,
+            acceleration,
+        )
         return drive, brake
 
     @property
     def motor_force(self) -> float:
         """Force that the motors give by their commands and their lag, N, positive forward."""
-        return float((self._motor_torque / self.params.rolling_radius).sum())
-
-    def _holding(self, speed: float) -> tuple[Floats, Floats]:
-        """Return the torques, (wheels,), N m, of a vehicle that has stopped.
-
-        Springs and tyres rock it then.
-        """
-        p = self.params
-        self.reset()
-        self._holds = True
-        held = HOLD_SHARE if abs(speed) < HOLD_SPEED else 1.0
-        return np.zeros(len(p.wheels)), np.full(len(p.wheels), held * p.max_brake_torque)
-
-    def _driving(self, pull: float, direction: float, most: float) -> tuple[Floats, Floats]:
-        """Return the torques, (wheels,), N m, of a pull (N).
-
-        The motors (at most `most` each) take the whole force as a driving one, the brakes what
-        exceeds their braking.
-        """
-        p = self.params
-        force = most * self._motors / self._mean_radius
-        driving = min(max(pull, -force), force)
-        drive = driving * p.rolling_radius * self._driven / max(self._motors, 1.0)
-        braking = max(-direction * (pull - driving), 0.0)
-        brake = self._brake_shares(braking) * braking * p.rolling_radius
-        return drive, np.minimum(brake, p.max_brake_torque)
-
-    def _stopping(
-        self, pull: float, direction: float, most: float, limit: float, dt: float
-    ) -> tuple[Floats, Floats]:
-        """Return the torques, (wheels,), N m, of a pull (N) that stops, each wheel's by its load.
-
-        `most`: of a motor. `limit`: of the force of braking, N. Motors brake first. The brakes do
-        the rest, and what the motors do not do yet.
-        """
-        p = self.params
-        braking = min(-direction * pull, limit)
-        moved = 1.0 - math.exp(-dt / LOAD_TRANSFER_TIME)
-        shares = self._brake_shares(self._braking_force)
-        self._braking_force += moved * (max(braking, 0.0) - self._braking_force)
-        if braking <= 0.0:
-            return self._driving(pull, direction, most)
-
-        torque = shares * braking * p.rolling_radius
-        drive = -direction * np.minimum(torque, most) * self._driven
-        done = np.clip(-direction * self._motor_torque, 0.0, torque)
-        return drive, np.minimum(torque - done, p.max_brake_torque)
-
-    def _braking_limit(self, grade: float, lateral: float) -> float:
-        """Return the largest force of braking, N, on a slope (rad) with a side acceleration, m/s².
-
-        Friction limits it, as far as the side force leaves some, and the load on the rear wheels.
-        """
-        p = self.params
-        used = min(abs(lateral) / (p.friction_y * GRAVITY), 0.9)
-        friction = p.friction_x * math.sqrt(1.0 - used**2)
-        tipping = (p.front_axle - p.center_x) / p.center_height
-        return BRAKING_SHARE * min(friction, tipping) * p.mass * GRAVITY * math.cos(grade)
-
-    def _brake_shares(self, force: float) -> Floats:
-        """Return each wheel's share of a braking force (N), (wheels,). Eq. 10.7; six wheels: 10.16.
-
-        The force moves load to the front, which then brakes more.
-        """
-        p = self.params
-        if p.middle_axle is None:
-            shift = p.center_height * force / (p.mass * GRAVITY)
-            front = min(max((p.rear_axle + shift) / p.wheelbase, 0.0), 1.0)
-            return 0.5 * np.array((front, front, 1.0 - front, 1.0 - front))
-
-        stiffness = 1.0 / (1.0 / p.spring + 1.0 / p.tyre_stiffness)
-        lever = p.hub_position[:, 0] - stiffness @ p.hub_position[:, 0] / stiffness.sum()
-        load = p.static_load + p.center_height * force * stiffness * lever / (stiffness @ lever**2)
-        load = np.maximum(load, 0.0)
-        return load / load.sum()
+        return float((self._memory.motor_torque / self.params.rolling_radius).sum())
 
     def resistance(self, speed: float, grade: float) -> float:
         """Return the resistance of rolling, air and slope at a speed, N."""
-        p = self.params
-        rolling = p.rolling_resistance * p.mass * GRAVITY * math.tanh(speed / p.rolling_speed)
-        air = p.linear_drag[0] * speed + 0.5 * AIR_DENSITY * p.drag_area[0] * speed * abs(speed)
-        return rolling + air + p.mass * GRAVITY * math.sin(grade)
+        return drive_laws.resistance(self._law, speed, grade)
 
     def motor_torque(self, speed: float) -> float:
-        """Return the torque that each motor has at a speed, driving or braking, N m.
-
-        The power of all motors together is limited too.
-        """
-        p = self.params
-        spin = abs(speed) / self._mean_radius
-        return min(
-            p.max_drive_torque,
-            p.max_drive_power / max(self._motors, 1.0) / max(spin, 1e-3),
-        )
+        """Return the torque that each motor has at a speed, driving or braking, N m."""
+        return drive_laws.motor_torque(self._law, speed)
 
     def steering_limit(self, speed: float) -> float:
         """Return the steering angle beyond which the turn would use up the friction, rad."""
-        p = self.params
-        return min(
-            max_virtual_steering(p),
-            math.atan(p.wheelbase * MAX_LATERAL * p.friction_y * GRAVITY / max(speed**2, 0.1)),
-        )
+        return drive_laws.steering_limit(self._law, speed)

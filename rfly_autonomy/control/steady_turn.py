@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import functools
-import math
 
 import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.drive_laws import TurnTable, turn_steering
 from rfly_autonomy.control.speed_controller import steering_lever
 from rfly_common.arrays import Floats
 from rfly_common.physics import AIR_DENSITY, GRAVITY
@@ -60,20 +60,19 @@ class SteadyTurn:
         self._load_per_moment = heave * lever / (heave @ lever**2)
 
         most = MOST_LATERAL * p.friction_y * GRAVITY
-        self._laterals = np.linspace(1e-3, most, LATERALS)
-        self._table = np.zeros((len(SPEEDS), LATERALS))
+        laterals = np.linspace(1e-3, most, LATERALS)
+        gradients = np.zeros((len(SPEEDS), LATERALS))
         if p.steered != "none":
-            self._table[:] = [[self._gradient(v, a) for a in self._laterals] for v in SPEEDS]
+            gradients[:] = [[self._gradient(v, a) for a in laterals] for v in SPEEDS]
+        self.table = TurnTable(self.lever, SPEEDS, laterals, gradients)
+        """Table of the turns."""
 
     def steering(self, curvature: float, speed: float) -> float:
         """Return the steering of the virtual wheel, rad, for a path's curvature, 1/m, at a speed.
 
         Positive is to the left. Beyond what the tyres hold the gradient is that of their limit.
         """
-        lateral = speed * speed * curvature
-        by_speed = [np.interp(abs(lateral), self._laterals, row) for row in self._table]
-        gradient = float(np.interp(abs(speed), SPEEDS, by_speed))
-        return math.atan(self.lever * curvature) + gradient * lateral
+        return turn_steering(self.table, curvature, speed)
 
     def _gradient(self, speed: float, lateral: float) -> float:
         """Return the steering beyond that of a slow turn, over the lateral acceleration, rad s²/m.

@@ -15,10 +15,10 @@ import numpy as np
 
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.drive_laws import HOLD_SPEED
 from rfly_autonomy.control.modes import TAKEOFF_SLOPE
 from rfly_autonomy.control.path_following import DrivePathFollower, FlightPathFollower
 from rfly_autonomy.control.setpoint import Setpoint
-from rfly_autonomy.control.speed_controller import HOLD_SPEED
 from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits

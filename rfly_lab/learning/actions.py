@@ -32,23 +32,37 @@ class Air(enum.IntEnum):
     """Velocity and yaw rate, by the flight controller's laws."""
 
 
+class Wheels(enum.IntEnum):
+    """How actions command the wheels."""
+
+    BRAKED = 0
+    """Not at all: the brakes hold."""
+    TORQUES = 1
+    """Steering, drive and brakes."""
+    VELOCITY = 2
+    """Speed and yaw rate, by the chassis controller's laws."""
+
+
 class Kind(NamedTuple):
     """A kind of actions."""
 
     air: Air
     """Way in which the rotors are commanded; these numbers come first."""
-    wheels: bool
-    """True if steering, drive and brakes follow; else the brakes hold."""
+    wheels: Wheels
+    """Way in which the wheels are commanded."""
 
+
+_AIR = {"wrench": Air.WRENCH, "rotors": Air.ROTORS, "velocity": Air.VELOCITY}
+_WHEELS = {"wheels": Wheels.TORQUES, "drive": Wheels.VELOCITY}
 
 ACTIONS = {
-    "wrench": Kind(Air.WRENCH, False),
-    "rotors": Kind(Air.ROTORS, False),
-    "velocity": Kind(Air.VELOCITY, False),
-    "wheels": Kind(Air.OFF, True),
-    "wrench+wheels": Kind(Air.WRENCH, True),
-    "rotors+wheels": Kind(Air.ROTORS, True),
-    "velocity+wheels": Kind(Air.VELOCITY, True),
+    **{name: Kind(air, Wheels.BRAKED) for name, air in _AIR.items()},
+    **{name: Kind(Air.OFF, wheels) for name, wheels in _WHEELS.items()},
+    **{
+        f"{name}+{other}": Kind(air, wheels)
+        for other, wheels in _WHEELS.items()
+        for name, air in _AIR.items()
+    },
 }
 """Kinds of actions by name."""
 
@@ -63,8 +77,8 @@ class Commands(NamedTuple):
 
     air: int
     """An `Air`."""
-    wheels: bool
-    """True if the last three numbers are steering, drive and brakes."""
+    wheels: int
+    """A `Wheels`."""
     mixing: Floats
     """Squares of the rotors' speeds for one N of thrust and one N m of each moment, (rotors, 4)."""
     weight: float
@@ -99,7 +113,7 @@ def commands_of(kind: str, p: VehicleParameters) -> Commands:
     every = np.arange(state_layout.controls_size(p.rotors, len(p.wheels)))
     return Commands(
         air=int(air),
-        wheels=wheels,
+        wheels=int(wheels),
         mixing=np.asarray(np.linalg.pinv(rotor_matrix(p)), np.float64),
         weight=weight,
         moment=np.array((tilting, tilting, yawing)),
@@ -128,4 +142,9 @@ def action_names(kind: str, p: VehicleParameters) -> list[str]:
         Air.ROTORS: [f"rotor_{j + 1}" for j in range(p.rotors)],
         Air.VELOCITY: ["forward", "left", "up", "turn"],
     }[air]
-    return [*names, *(("steering", "drive", "brake") if wheels else ())]
+    names += {
+        Wheels.BRAKED: [],
+        Wheels.TORQUES: ["steering", "drive", "brake"],
+        Wheels.VELOCITY: ["speed", "yaw_rate"],
+    }[wheels]
+    return names

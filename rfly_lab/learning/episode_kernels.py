@@ -31,7 +31,7 @@ from rfly_amphibious.vehicle.state_layout import (
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.jit import callable_in_kernels, inlined_kernel, kernel
 from rfly_common.kernels.vectors import Vector, norm, rotated_back, rotation_matrix, subtract
-from rfly_lab.learning.actions import Air, Commands
+from rfly_lab.learning.actions import Air, Commands, Wheels
 from rfly_lab.learning.clear_places import course_is_clear
 from rfly_lab.learning.episodes import (
     BEFORE_ROTORS,
@@ -70,6 +70,8 @@ HOP = int(Course.HOP)
 WRENCH = int(Air.WRENCH)
 ROTORS = int(Air.ROTORS)
 VELOCITIES = int(Air.VELOCITY)
+BRAKED = int(Wheels.BRAKED)
+TORQUES = int(Wheels.TORQUES)
 RUNNING = int(Ending.RUNNING)
 SUCCESS = int(Ending.SUCCESS)
 OUT_OF_TIME = int(Ending.OUT_OF_TIME)
@@ -300,14 +302,16 @@ def carried_share(outputs: Floats, layout: Layout) -> float:
 def write_commands(actions: Any, commands: Commands, episodes: Episodes, rows: Floats) -> None:
     """Write the commands of actions (n, numbers), limited to -1 … 1, to rows (n, controls).
 
-    The rotors of vehicles that fly by velocity have been written.
+    The rotors of vehicles that fly by velocity, and the wheels of those that drive by velocity,
+    have been written.
     """
     c = commands
     rotors = c.rotor_columns.shape[0]
     for v in range(actions.shape[0]):
         row = rows[v]
-        for i in range(c.drive_columns.shape[0]):
-            row[c.brake_columns[i]] = c.max_brake
+        if c.wheels == BRAKED:
+            for i in range(c.drive_columns.shape[0]):
+                row[c.brake_columns[i]] = c.max_brake
 
         # rotors
         first = 0
@@ -331,7 +335,7 @@ def write_commands(actions: Any, commands: Commands, episodes: Episodes, rows: F
             row[c.rotor_columns[episodes.failing_rotor[v]]] = 0.0
 
         # wheels
-        if c.wheels:
+        if c.wheels == TORQUES:
             row[STEERING_COMMAND] = c.max_steering * limited(actions[v, first])
             for i in range(c.drive_columns.shape[0]):
                 row[c.drive_columns[i]] = c.max_drive * limited(actions[v, first + 1])

@@ -25,7 +25,7 @@ from rfly_common.config.checks import finite_array, finite_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
-from rfly_lab.learning.actions import Air, action_names, commands_of
+from rfly_lab.learning.actions import Air, Wheels, action_names, commands_of
 from rfly_lab.learning.episodes import (
     SCAN_AHEAD,
     SCAN_ASIDE,
@@ -46,6 +46,7 @@ from rfly_terrain.world.world import World
 if TYPE_CHECKING:
     from rfly_lab.learning.range_batch import RangeBatch
     from rfly_lab.learning.sensor_batch import SensorBatch
+    from rfly_lab.learning.velocity_drive import ChassisMemory
     from rfly_lab.learning.velocity_flight import FlightMemory
 
 STEP = 0.001
@@ -173,7 +174,12 @@ class LandAirBatch:
         lidar: int = 0,
         depth: Sequence[int] | None = None,
     ) -> None:
-        from rfly_lab.learning import clear_places, episode_kernels, velocity_flight
+        from rfly_lab.learning import (
+            clear_places,
+            episode_kernels,
+            velocity_drive,
+            velocity_flight,
+        )
 
         if isinstance(environments, bool) or not isinstance(environments, int | np.integer):
             raise ConfigError(f"num_envs: {environments!r}, expected a whole number")
@@ -202,6 +208,7 @@ class LandAirBatch:
         self.period = period
         self._kernels = episode_kernels
         self._flight = velocity_flight
+        self._drive = velocity_drive
 
         # vehicles
         steps = round(period / STEP)
@@ -216,11 +223,15 @@ class LandAirBatch:
         air = Wind(gust_sigma=(gusts, gusts, 0.5 * gusts))
         air.check_period(period)
         tick = steps
-        if self.commands.air == Air.VELOCITY:
+        if self.commands.air == Air.VELOCITY or self.commands.wheels == Wheels.VELOCITY:
             tick = velocity_flight.steps_of_tick(steps, STEP)
         self._ticks = steps // tick
         self._flight_law = velocity_flight.flight_law(self.params, tick * STEP)
         self._flight_memory = velocity_flight.flight_memory(environments)
+        first = len(self.action_names) - 2
+        self._chassis = velocity_drive.chassis_of(self.params, tick * STEP, first)
+        wheels = len(self.params.wheels)
+        self._chassis_memory = velocity_drive.chassis_memory(environments, wheels)
         self.vehicles = VehicleBatch(model, environments, tick, STEP, wind=air, others=others)
         self._layout = layout_of(self.params)
         self._add_sensors()
@@ -353,6 +364,7 @@ class LandAirBatch:
         )
         self.vehicles.put(which, states, memories)
         self._flight.begin_flight(which, self.vehicles.x, self._flight_memory)
+        self._drive.begin_drive(which, self._chassis_memory)
         self.endings[which] = Ending.RUNNING
         columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
         self._measure(which, np.zeros((len(which), columns)))
@@ -386,7 +398,7 @@ class LandAirBatch:
             raise CommandError("actions: expected finite numbers")
 
         for _ in range(self._ticks):
-            rows = self._rows(actions, self._flight_memory)
+            rows = self._rows(actions, self._flight_memory, self._chassis_memory)
             self.vehicles.advance(rows)
         self._kernels.judge(
             self.task,
@@ -407,16 +419,20 @@ class LandAirBatch:
 
         Those of velocities change within a period.
         """
-        return self._rows(actions, self._flight_memory.copy())
+        return self._rows(actions, self._flight_memory.copy(), self._chassis_memory.copy())
 
-    def _rows(self, actions: NDArray[np.floating], memory: FlightMemory) -> Floats:
-        """Return the commands of actions, and go on with the memory of vehicles that fly so."""
+    def _rows(
+        self, actions: NDArray[np.floating], flight: FlightMemory, chassis: ChassisMemory
+    ) -> Floats:
+        """Return the commands of actions, and go on with the memories of laws that they need."""
         columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
         rows = np.zeros((len(actions), columns))
+        x = self.vehicles.x
+        outputs = self.vehicles.outputs
         if self.commands.air == Air.VELOCITY:
-            x = self.vehicles.x
-            outputs = self.vehicles.outputs
-            self._flight.fly_by_velocity(actions, self._flight_law, memory, x, outputs, rows)
+            self._flight.fly_by_velocity(actions, self._flight_law, flight, x, outputs, rows)
+        if self.commands.wheels == Wheels.VELOCITY:
+            self._drive.drive_by_velocity(actions, self._chassis, chassis, x, outputs, rows)
         self._kernels.write_commands(actions, self.commands, self.episodes, rows)
         return rows
 

@@ -18,9 +18,11 @@ from rfly_amphibious.simulation.commands import Mode, WheelCommand
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import ChassisController, turning_on_the_spot
+from rfly_autonomy.control.drive_laws import brake_shares
 from rfly_autonomy.control.pilot import abort_pilot
 from rfly_autonomy.control.speed_controller import (
     SpeedController,
+    drive_law,
     steering_lever,
     understeer_gradient,
 )
@@ -84,11 +86,12 @@ def test_steering_for_a_curvature_is_that_of_linear_tyres_in_a_steady_turn(steer
 
 def test_brakes_follow_the_load_that_moves_forward():
     """The brakes share by the loads at rest; the changes of load have no sum and the moment h F."""
+    law = drive_law(SIX)
     control = SpeedController(SIX)
     x = SIX.hub_position[:, 0]
     weight = 36.0 * G
-    assert control._brake_shares(0.0) * weight == pytest.approx(SIX.static_load)
-    change = control._brake_shares(100.0) * weight - SIX.static_load
+    assert brake_shares(law, 0.0) * weight == pytest.approx(SIX.static_load)
+    change = brake_shares(law, 100.0) * weight - SIX.static_load
     assert change.sum() == pytest.approx(0.0, abs=1e-9)
     assert change @ x == pytest.approx(SIX.center_height * 100.0)
     assert change[0] > change[4] > change[2]
