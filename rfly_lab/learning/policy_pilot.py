@@ -54,7 +54,7 @@ class PolicyPilot:
         if facts.observations != TRUTH:
             raise ConfigError(
                 f"observations: trained with {facts.observations!r}, expected 'truth': "
-                "it flies by the estimator's"
+                "the pilot shows it estimates"
             )
         if facts.lidar or facts.depth:
             raise ConfigError(
