@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -21,7 +24,8 @@ from rfly_viewer.wire.listener import Feed
 class LiveWindow(Closing):
     """Window that shows the vehicles of this program, without a UDP port.
 
-    `show` returns at once, and never waits for a browser. `name`: what is shown, for the user.
+    `show` returns at once, and never waits for a browser. `name`: what is shown, for the user. It
+    closes when it is no longer used, and with the program.
     """
 
     def __init__(self, settings: Settings, name: str) -> None:
@@ -32,8 +36,9 @@ class LiveWindow(Closing):
         """Address for a browser."""
         self._ids = np.empty(0, np.int32)
         """Ids of the vehicles that are shown."""
-        self._thread = LoopThread(self.viewer.turn, "rfly view: live")
-        self._thread.start()
+        thread = LoopThread(self.viewer.turn, "rfly view: live")
+        self._end = weakref.finalize(self, _end, self.viewer, thread)
+        thread.start()
 
     def show(self, states: VehicleStates, anew: ArrayLike = ()) -> None:
         """Show these vehicles, in the frame map, and no others.
@@ -51,6 +56,12 @@ class LiveWindow(Closing):
 
     def close(self) -> None:
         """Close the page, and end the thread."""
-        self.viewer.stop()
-        self._thread.join()
-        self.viewer.close()
+        self._end()
+
+
+def _end(viewer: Viewer, thread: LoopThread) -> None:
+    """End the thread, and close the page."""
+    viewer.stop()
+    if thread is not threading.current_thread():  # as a collector of garbage may call from any
+        thread.join()
+        viewer.close()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import socket
 import sys
 import threading
@@ -155,6 +156,17 @@ def test_closing_ends_page_and_thread(make: Make) -> None:
     several.reset(seed=1)
     several.close()
     assert not any(thread.name == "rfly view: live" for thread in threading.enumerate())
+
+
+def test_a_window_that_is_no_longer_used_closes() -> None:
+    env = gymnasium.make(ID, render_mode="human")
+    env.reset(seed=1)
+    port = urlsplit(env.unwrapped.rendering.window.live.address).port
+    del env
+    gc.collect()
+    assert not any(thread.name == "rfly view: live" for thread in threading.enumerate())
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), 10.0)
 
 
 def test_of_many_the_first_hundred_are_shown(
