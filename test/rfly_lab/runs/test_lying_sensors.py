@@ -172,3 +172,24 @@ def test_a_rotor_that_fails_behind_encoders_that_lie_is_named_and_lands(encoders
     assert run.modes[-1][1] is Mode.ABORT
     assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
     assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_quadrotor_lands_with_a_weak_rotor_behind_an_encoder_that_lies(seed):
+    """Without the rotor it would fall; half of its thrust and the others carry it."""
+    lies = "part: encoders, kind: biased, quantity: rotor_rate, value: [0, 0, -80, 0]"
+    faults = (
+        f"{{time_s: 4.5, fault: {{{lies}}}}}",
+        "{time_s: 7, fault: {part: rotor_3, kind: partial, value: 0.5}}",
+    )
+    way = "{mode: takeoff, height_m: 2}, {mode: waypoint, position_m: [9, 0], height_m: 2}"
+    text = HOP.format(seed=seed, events=", ".join(faults)).replace(
+        "{mode: takeoff, height_m: 2}", way
+    )
+    done = closed_run(text.replace("vehicle: scale", "vehicle: scale_quad"))
+    run = done.run
+    assert not run.final.crashed, run.ending
+    assert next(f.time for f in done.findings if f.part == "rotor 3" and f.time > 7.0) < 9.0
+    assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
+    assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
