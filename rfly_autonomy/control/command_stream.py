@@ -34,8 +34,11 @@ CHANGES = 2
 A stream that changes its rate does so once.
 """
 
-PAUSE = 0.5
-"""Gap after which a stream begins anew, s: its sender may have stopped on purpose."""
+PAUSE = 0.6
+"""Gap after which a stream begins anew, s: its sender may have stopped on purpose.
+
+The controllers' timeout, after which a command is lost, is shorter.
+"""
 
 SILENCE = 2.0
 """Time without a command after which nothing is known of the link, s."""

@@ -69,7 +69,7 @@ def test_few_commands_in_gaps_that_differ_are_a_link_that_loses_them(gaps, perio
 
 @pytest.mark.parametrize("loss", [0.7, 0.8, 0.9])
 def test_most_losses_by_chance_are_noticed_within_two_seconds(loss):
-    """Of 300 links that do so after 1 s at most 2 % are late, but for pauses of 0.5 s."""
+    """Of 300 links that do so after 1 s at most 2 % are late, but for pauses of 0.6 s."""
     rng = np.random.default_rng(3)
     late = 0
     for _ in range(300):
