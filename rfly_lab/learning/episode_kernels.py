@@ -48,7 +48,6 @@ from rfly_lab.learning.episodes import (
     ROOF_HEIGHT,
     SCAN_AHEAD,
     SCAN_ASIDE,
-    SETTLING,
     TRACK_STEP,
     TRACK_TURNS,
     Disturbances,
@@ -275,13 +274,14 @@ def distance_to(state: Floats, target: Floats, task: Task) -> float:
 def way_left(distance: float, clearance: float, carried: float, task: Task) -> float:
     """Return the way left to a target, m, whose decrease is paid.
 
-    With a `cruise` it leads up from the ground, on at that clearance and down by GLIDE, until the
-    wheels carry the whole weight. `carried`: their share of it.
+    With a `cruise` it leads up from the ground, on at that clearance and down by GLIDE, and ends
+    when the wheels carry the whole weight there. `carried`: their share of it.
     """
     if task.cruise == 0.0:
         return distance
-    height = abs(clearance - min(task.cruise, GLIDE * distance))
-    return distance + height + SETTLING * (1.0 - min(carried, 1.0))
+    height = min(task.cruise, GLIDE * distance)
+    settled = (task.cruise - height) * min(carried, 1.0)
+    return distance + abs(clearance - height) + task.cruise - settled
 
 
 @inlined_kernel

@@ -184,8 +184,8 @@ def test_the_law_hops_and_who_drives_or_stays_does_not() -> None:
     assert (endings == Ending.SUCCESS).all()
     assert (highest > 1.0).all()
     # up and along are paid, and the end; the rotors cost half of their time
-    assert (total > 50.0 + away + 2.0 - 2.0 - 0.5 * 25.0).all()
-    assert (total < 50.0 + away + 2.0).all()
+    assert (total > 50.0 + away + 4.0 - 2.5 - 0.5 * 25.0).all()
+    assert (total < 50.0 + away + 4.0).all()
 
     # neither standing nor pushing against the brakes leads there
     for thrust in (-1.0, -0.2):
@@ -283,7 +283,7 @@ def test_rewards_are_the_formula_of_the_rules(task: str) -> None:
         if task != "hop":
             left = before
         elif left is None:
-            left = before + 2.0
+            left = before + 4.0
         was = batch.episodes.target.copy()
         batch.step(0.3 * random_actions(batch, rng))
         x = batch.vehicles.x
@@ -293,8 +293,9 @@ def test_rewards_are_the_formula_of_the_rules(task: str) -> None:
         if task == "hop":  # up, along at 2 m, and down from 4 m before the target on
             clearance = batch.vehicles.outputs[:, state_layout.CLEARANCE]
             load = batch.vehicles.outputs_of().wheel_load.sum(axis=1)
-            hanging = 1.0 - np.minimum(load / (p.mass * GRAVITY), 1.0)
-            way = after + np.abs(clearance - np.minimum(2.0, 0.5 * after)) + 2.0 * hanging
+            carried = np.minimum(load / (p.mass * GRAVITY), 1.0)
+            height = np.minimum(2.0, 0.5 * after)
+            way = after + np.abs(clearance - height) + 2.0 - (2.0 - height) * carried
         expected = rules.near / (1.0 + after**2) + rules.progress * (left - way)
         left = way
         expected -= 0.02 * rules.turning * (x[:, 10:13] ** 2).sum(axis=1)
