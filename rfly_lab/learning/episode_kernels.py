@@ -48,6 +48,7 @@ from rfly_lab.learning.episodes import (
     ROOF_HEIGHT,
     SCAN_AHEAD,
     SCAN_ASIDE,
+    SPOT,
     TRACK_STEP,
     TRACK_TURNS,
     Disturbances,
@@ -279,7 +280,7 @@ def way_left(distance: float, clearance: float, carried: float, task: Task) -> f
     """
     if task.cruise == 0.0:
         return distance
-    height = min(task.cruise, GLIDE * distance)
+    height = min(task.cruise, GLIDE * max(distance - SPOT, 0.0))
     settled = (task.cruise - height) * min(carried, 1.0)
     return distance + abs(clearance - height) + task.cruise - settled
 

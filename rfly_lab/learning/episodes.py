@@ -33,6 +33,8 @@ HOP_DISTANCE = (8.0, 20.0)
 """Least and greatest distance from start to the end of a hop, m."""
 GLIDE = 0.5
 """Slope of the last part of a hop: height of the wheels above the ground over distance."""
+SPOT = 1.0
+"""Distance from its end within which a hop leads straight down, m."""
 ROOF_DISTANCE = (3.0, 8.0)
 """Least and greatest distance of a vehicle from its roof across the ground, m."""
 ROOF_HEIGHT = (3.0, 6.0)

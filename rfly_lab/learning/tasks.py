@@ -88,7 +88,7 @@ class Task(NamedTuple):
     sees_ground: bool
     """True if observations contain heights of the ground around the vehicle."""
     cruise: float = 0.0
-    """Clearance at which the way leads to the target, m, until it goes down by GLIDE; 0: none."""
+    """Clearance at which the way leads to the target, m, until it goes down to it; 0: none."""
     near: float = 0.0
     progress: float = 0.0
     reached: float = 0.0

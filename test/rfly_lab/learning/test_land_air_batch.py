@@ -290,11 +290,11 @@ def test_rewards_are_the_formula_of_the_rules(task: str) -> None:
         after = np.linalg.norm((target - x[:, :3])[:, :axes], axis=1)
         hover = p.rotors * p.torque_coefficient * p.hover_speed**3
         way = after
-        if task == "hop":  # up, along at 2 m, and down from 4 m before the target on
+        if task == "hop":  # up, along at 2 m, and down from 5 to 1 m before the target
             clearance = batch.vehicles.outputs[:, state_layout.CLEARANCE]
             load = batch.vehicles.outputs_of().wheel_load.sum(axis=1)
             carried = np.minimum(load / (p.mass * GRAVITY), 1.0)
-            height = np.minimum(2.0, 0.5 * after)
+            height = np.clip(0.5 * (after - 1.0), 0.0, 2.0)
             way = after + np.abs(clearance - height) + 2.0 - (2.0 - height) * carried
         expected = rules.near / (1.0 + after**2) + rules.progress * (left - way)
         left = way
