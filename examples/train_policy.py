@@ -20,9 +20,7 @@ import numpy as np
 
 try:
     import gymnasium
-    import onnx
     import torch
-    from onnx.numpy_helper import to_array
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
@@ -44,12 +42,6 @@ STEPS = 64
 """Steps of each environment between two updates."""
 DISTURBANCES = {"wind": 1.0, "gusts": 0.3, "spread": 0.05}
 """What makes the policy robust: wind up to 1 m/s, gusts, vehicles that differ by 5 %."""
-CRITIC_STEPS = 300_000
-"""Steps in which only the critic learns, where a training begins with a policy."""
-LITTLE = -1.5
-"""Logarithm of the exploration that it begins with then."""
-KNOWN = 100_000
-"""Observations that a first policy's normalisation counts as."""
 UNSEEN = 1_000_000 + np.arange(100)
 """Seeds of the trial; training uses those from `--seed` on."""
 
@@ -88,34 +80,8 @@ class Curve(BaseCallback):
             )
 
 
-def begin_with(model: Any, envs: VecNormalize, facts: PolicyFacts, file: Path) -> None:
-    """Let a model begin with what a written policy knows: its network and its normalisation.
-
-    What it sees and commands has to be the same. The critic begins anew.
-    """
-    known = Policy(file).facts
-    if (known.observation_names, known.action_names) != (
-        facts.observation_names,
-        facts.action_names,
-    ):
-        raise SystemExit(f"{file}: it sees or commands something else")
-    numbers = {each.name: to_array(each) for each in onnx.load(file).graph.initializer}
-    own = model.policy.state_dict()
-    for name, values in numbers.items():
-        if name.startswith("policy."):
-            own[name.removeprefix("policy.")].copy_(torch.tensor(values))
-    envs.obs_rms.mean = numbers["mean"].astype(float)
-    envs.obs_rms.var = numbers["scale"].astype(float) ** -2.0
-    envs.obs_rms.count = KNOWN
-    with torch.no_grad():
-        model.policy.log_std.fill_(LITTLE)
-
-
-def train(task: str, steps: int, seed: int, first: Path | None) -> tuple[Any, PolicyFacts, Curve]:
-    """Train a policy; return PPO's model, the policy's facts and the curve.
-
-    `first`: a policy with which to begin.
-    """
+def train(task: str, steps: int, seed: int) -> tuple[Any, PolicyFacts, Curve]:
+    """Train a policy; return PPO's model, the policy's facts and the curve."""
     register_environments()
     raw: Any = gymnasium.make_vec(
         "rfly/LandAir-v0",
@@ -126,36 +92,22 @@ def train(task: str, steps: int, seed: int, first: Path | None) -> tuple[Any, Po
     )
     envs = VecNormalize(VecMonitor(as_stable_baselines(raw)))
     torch.set_num_threads(1)  # the same sums in the same order
-    fastest = 1e-3 if first is None else 3e-4
     model = PPO(
         "MlpPolicy",
         envs,
         n_steps=STEPS,
         batch_size=2048,
         n_epochs=8,
-        learning_rate=lambda left: 2e-5 + fastest * left,
+        learning_rate=lambda left: 2e-5 + 1e-3 * left,
         gamma=0.99,
         target_kl=0.03,
         policy_kwargs={"net_arch": [64, 64], "log_std_init": -1.0},
         seed=seed,
         device="cpu",
     )
-    facts = PolicyFacts.of(raw.batch)
-    if first is not None:
-        begin_with(model, envs, facts, first)
     curve = Curve()
-    if first is not None:
-        # the actor waits until the critic knows what its flights are worth
-        actor = [model.policy.mlp_extractor.policy_net, model.policy.action_net]
-        for part in actor:
-            part.requires_grad_(False)
-        model.policy.log_std.requires_grad_(False)
-        model.learn(CRITIC_STEPS, callback=curve)
-        for part in actor:
-            part.requires_grad_(True)
-        model.policy.log_std.requires_grad_(True)
-    model.learn(steps, callback=curve, reset_num_timesteps=first is None)
-    return model, facts, curve
+    model.learn(steps, callback=curve)
+    return model, PolicyFacts.of(raw.batch), curve
 
 
 def draw(curve: Curve, path: Path) -> None:
@@ -182,13 +134,11 @@ def main() -> None:
     parser.add_argument("--task", default="hover", help="hover, waypoints, hop or roof")
     parser.add_argument("--steps", type=int, default=2_000_000, help="of all environments")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=Path, help="policy with which to begin, an ONNX file")
     parser.add_argument("--out", type=Path, default=Path("policy.onnx"))
     parser.add_argument("--curve", type=Path, help="picture of the training")
     arguments = parser.parse_args()
 
-    task, steps, seed = arguments.task, arguments.steps, arguments.seed
-    model, facts, curve = train(task, steps, seed, arguments.first)
+    model, facts, curve = train(arguments.task, arguments.steps, arguments.seed)
     write_policy(arguments.out, model, facts)
     if arguments.curve is not None:
         draw(curve, arguments.curve)
