@@ -42,9 +42,10 @@ def begun(task: str, count: int = 1, seed: int = 0, **options) -> LandAirBatch:
 def touched(batch: LandAirBatch, shape: ConvexHull | Box, position, orientation=None) -> np.ndarray:
     """Return which of n bodies touch an object of a batch's world, by the collision engine."""
     parts = parts_of(batch.solids)
+    scene, shapes = scene_with(batch.solids, shape)
     count = len(position)
     bodies = Bodies(
-        [shape, *parts],
+        shapes,
         np.concatenate([np.zeros(count, int), 1 + np.arange(len(parts))]),
         np.concatenate([position, np.zeros((len(parts), 3))]),
         np.concatenate(
@@ -56,10 +57,16 @@ def touched(batch: LandAirBatch, shape: ConvexHull | Box, position, orientation=
         static=np.arange(count + len(parts)) >= count,
         group=np.where(np.arange(count + len(parts)) < count, 7, -1),
     )
-    hits = Scene().contacts(bodies)
+    hits = scene.contacts(bodies)
     result = np.zeros(count, bool)
     result[hits.a[hits.a < count]] = True
     return result
+
+
+@functools.lru_cache(maxsize=4)
+def scene_with(solids: Solids, shape: ConvexHull | Box) -> tuple[Scene, tuple]:
+    """Return a scene, which keeps its table of shapes, and the shapes: a body's, then all parts."""
+    return Scene(), (shape, *parts_of(solids))
 
 
 @functools.lru_cache(maxsize=4)
@@ -67,6 +74,7 @@ def parts_of(solids: Solids) -> list[ConvexHull]:
     return [ConvexHull.of_corners(part) for part in np.split(solids.vertices, solids.first[1:-1])]
 
 
+@functools.lru_cache(maxsize=4)
 def column(radius: float) -> ConvexHull:
     """Return a column around the vertical through a place, from far below to far above."""
     return ConvexHull.of_corners(cylinder_part(radius, 400.0) - (0.0, 0.0, 200.0))
