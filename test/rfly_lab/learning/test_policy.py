@@ -116,7 +116,7 @@ def test_a_policy_of_another_vehicle() -> None:
 
 
 @pytest.mark.needs("onnx")
-@pytest.mark.parametrize("name", ["hover", "waypoints"])
+@pytest.mark.parametrize("name", ["hover", "waypoints", "hop"])
 def test_files_name_no_program_of_the_machine_that_wrote_them(name: str) -> None:
     """PyTorch's exporter notes the path and the line of the program at each node."""
     content = shipped_policy(name).read_bytes()
@@ -247,9 +247,10 @@ def test_a_wrench_is_what_the_environment_mixes() -> None:
 
 
 @needs_runtime
+@pytest.mark.parametrize("task", ["hover", "hop"])
 @pytest.mark.parametrize("options", [{}, {"wind": 1.0, "gusts": 0.3, "spread": 0.05}])
-def test_it_solves_seeds_that_it_was_not_trained_on(options: dict[str, float]) -> None:
-    endings = try_policy(Policy(shipped_policy("hover")), UNSEEN + np.arange(100), **options)
+def test_it_solves_seeds_that_it_was_not_trained_on(task: str, options: dict[str, float]) -> None:
+    endings = try_policy(Policy(shipped_policy(task)), UNSEEN + np.arange(100), **options)
     assert np.sum(endings == Ending.SUCCESS) >= 95
 
 
@@ -417,6 +418,23 @@ def test_it_hovers_by_noisy_estimates(seed: int) -> None:
     assert flight.mode is Mode.FLIGHT
     assert len(flight.time) == 500
     assert np.linalg.norm(flight.position[-1] - flight.targets[0]) < 0.3
+
+
+@needs_runtime
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seed",
+    [
+        2_000_001,
+        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(2_000_002, 2_000_010)),
+    ],
+)
+def test_it_hops_by_noisy_estimates(seed: int) -> None:
+    """From the wheels to the wheels with the vehicle's own sensors; the rotors stop at the end."""
+    flight = fly_policy(Policy(shipped_policy("hop")), seed, wind=1.0, gusts=0.3)
+    assert flight.ending is Ending.SUCCESS
+    assert flight.mode is Mode.DRIVE
+    assert np.ptp(flight.position[-100:], axis=0) == pytest.approx(np.zeros(3), abs=0.02)
 
 
 @needs_runtime

@@ -229,6 +229,62 @@ def test_it_takes_off_once_for_each_target(domain_id: int, puppet: Any) -> None:
         assert "Traceback" not in node.output
 
 
+def test_it_hops_and_lands_once_for_each_target(domain_id: int, puppet: Any) -> None:
+    """Wrenches from TAKEOFF on; once it stands, `land`, and nothing more without a new target."""
+    from node_harness import NodeProcess
+
+    def stays_on_the_ground() -> bool:
+        puppet.peer.spin_for(0.2)
+        puppet.requests.clear()
+        puppet.wrenches.clear()
+        for _ in range(60):
+            puppet.tell()
+            puppet.peer.spin_for(0.01)
+        return not puppet.requests and not puppet.wrenches
+
+    parameters = {"policy": str(shipped_policy("hop")), "autostart": "true"}
+    with NodeProcess("policy_node", domain_id, parameters) as node:
+        puppet.peer.spin_until(puppet.is_heard)
+        puppet.load = 70.0
+        puppet.set_mode("DRIVE")
+        puppet.tell_until(lambda: "waits for goal_pose" in puppet.doing())
+        assert stays_on_the_ground(), "a hop leads somewhere"
+
+        # too far away, then where it stands
+        puppet.send_goal(60.0, 0.0, 0.0)
+        puppet.tell_until(lambda: "astray: it commands nothing" in puppet.doing())
+        assert stays_on_the_ground()
+        puppet.send_goal(0.5, 0.0, 0.0)
+        puppet.tell_until(lambda: "success, it waits for a new target" in puppet.doing())
+        assert stays_on_the_ground()
+
+        # it takes off itself, and its place comes nearer than its height
+        puppet.send_goal(12.0, 0.0, 0.0)
+        puppet.tell_until(lambda: puppet.requests)
+        assert puppet.requests[0].data == "takeoff"
+        assert not puppet.wrenches
+        puppet.set_mode("TAKEOFF")
+        puppet.tell_until(lambda: len(puppet.wrenches) > 5)
+        puppet.set_mode("FLIGHT")
+        puppet.load = 0.0
+        puppet.send_goal(1.0, 1.0, 0.0)
+        puppet.tell_until(lambda: puppet.doing() == "hop: running")
+        puppet.requests.clear()
+
+        # it stands
+        puppet.load = 70.0
+        puppet.tell_until(lambda: puppet.requests)
+        assert puppet.requests[0].data == "land"
+        puppet.set_mode("SPOOL_DOWN")
+        assert stays_on_the_ground()
+        puppet.set_mode("DRIVE")
+        assert stays_on_the_ground()
+        puppet.send_goal(-9.0, 0.0, 0.0)
+        puppet.tell_until(lambda: puppet.requests)
+        assert puppet.requests[0].data == "takeoff"
+        assert "Traceback" not in node.output
+
+
 def test_it_stays_at_the_last_way_point(domain_id: int, puppet: Any) -> None:
     """It keeps place and heading of the moment at which it has passed the last one."""
     from node_harness import NodeProcess
