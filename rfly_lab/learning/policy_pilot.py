@@ -3,9 +3,10 @@
 
 """Pilot that flies by a policy, from estimates and samples of sensors instead of the truth. No ROS.
 
-What is known of the vehicle becomes a row of states and outputs, as the simulation has them, and
-the kernels of the environment make the observation from it, go on to the next target, and say when
-the task is solved.
+What is known of the vehicle becomes a row of states and outputs, as the simulation has them, except
+that its wheels are straight and stand: the brakes of a policy that commands rotors alone held them
+in its training, and while a vehicle flies they roll free. The kernels of the environment make the
+observation from it, go on to the next target, and say when the task is solved.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
-from rfly_amphibious.vehicle.ackermann import virtual_steering
 from rfly_autonomy.estimation.clearance import Clearance
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.wheel_contact import SENSOR_TIMEOUT
@@ -77,9 +77,6 @@ class PolicyPilot:
         """True if its task begins on the ground."""
         self.modes = (Mode.TAKEOFF, Mode.FLIGHT) if self.takes_off else (Mode.FLIGHT,)
         """Modes of the flight controller in which its wrenches are flown."""
-        self._columns = np.arange(params.state_size)[
-            state_layout.state_columns(params.rotors, len(params.wheels))["steering"]
-        ]
         self.reset()
 
     def reset(self) -> None:
@@ -87,6 +84,7 @@ class PolicyPilot:
         self._clearance = Clearance(self.params, self._sensors.height)
         self._joints_time = -math.inf
         self._wheel_rates = np.zeros((1, len(self.params.wheels)))
+        """What a policy without wheels has learned with: straight wheels that its brakes hold."""
         self._loads_time = -math.inf
         self._estimate: Estimate | None = None
         self._acted = -math.inf
@@ -135,10 +133,8 @@ class PolicyPilot:
             self._clearance.sense(samples.height, joints)
         if joints is not None:
             self._joints_time = float(joints.time[-1])
-            x[self._columns] = virtual_steering(p, joints.steering[-1])
             first = state_layout.ROTOR_SPEED
             x[first : first + p.rotors] = np.abs(joints.rotor_rate[-1])
-            self._wheel_rates[0] = joints.wheel_rate[-1]
         if samples.wheel_loads is not None:
             self._loads_time = float(samples.wheel_loads.time[-1])
             self._outputs[0, self.judge.layout.wheel_load_columns] = samples.wheel_loads.load[-1]

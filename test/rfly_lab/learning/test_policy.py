@@ -291,9 +291,10 @@ def known(batch: LandAirBatch, i: int, params: VehicleParameters) -> tuple[Senso
 
 
 @needs_runtime
-def test_with_perfect_estimates_it_acts_as_in_the_environment() -> None:
-    policy = Policy(shipped_policy("hover"))
-    batch = LandAirBatch(8, "hover")
+@pytest.mark.parametrize("task", ["hover", "hop"])
+def test_with_perfect_estimates_it_acts_as_in_the_environment(task: str) -> None:
+    policy = Policy(shipped_policy(task))
+    batch = LandAirBatch(8, task)
     every = np.arange(8)
     batch.seed(every, every.astype(np.uint64))
     batch.begin(every)
@@ -310,6 +311,17 @@ def test_with_perfect_estimates_it_acts_as_in_the_environment() -> None:
         wrench = pilot.step(estimate)
         expected = wrench_of(commands, actions[i])
         assert wrench == pytest.approx(expected, rel=1e-3, abs=1e-3)
+
+        # in training brakes hold the wheels; those of a flight roll free, and may be steered
+        joints = samples.joints
+        assert joints is not None
+        turning = joints._replace(
+            wheel_rate=joints.wheel_rate + 30.0, steering=joints.steering + 0.3
+        )
+        pilot = PolicyPilot(policy)
+        pilot.sense(replace(samples, joints=turning))
+        pilot.set_targets(batch.episodes.targets[i])
+        assert pilot.step(estimate) == pytest.approx(wrench, rel=1e-3, abs=1e-3)
 
 
 class HopByHand:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -374,3 +375,57 @@ def test_it_takes_off_and_hovers_a_simulated_vehicle(domain_id: int, tmp_path: P
     assert np.abs(height - 3.22).max() < 1.5
     assert np.abs(level).max() < 5.0
     assert np.ptp(height) < 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.timeout(700)
+def test_it_hops_a_simulated_vehicle_and_leaves_it_standing(domain_id: int, tmp_path: Path) -> None:
+    """From the wheels to the wheels by noisy estimates, as nodes in lock-step, through DDS."""
+    from nav_msgs.msg import Odometry
+    from node_harness import NodeProcess, Peer
+    from rfly_suite.msg import VehicleMode
+
+    from rfly_common.ros.qos import LATCHED, STATE_IN
+
+    scenario = tmp_path / "stand.yaml"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    peer = Peer(domain_id)
+    truth = peer.receive(Odometry, "/one/ground_truth/odom", STATE_IN)
+    modes = peer.receive(VehicleMode, "/one/mode", LATCHED)
+    space = ("-r", "__ns:=/one")
+    of_all = {"lock_step": "true", "vehicle": "scale"}
+    simulated = {**of_all, "scenario": str(scenario), "seed": "4", "real_time_factor": "0.0"}
+    aboard = {**of_all, "guided": "true"}
+    policy = {**of_all, "policy": str(shipped_policy("hop")), "autostart": "true"}
+    policy["goal"] = "[9.0, -8.0, 0.0]"
+    controllers = ("state_estimator_node", "flight_control_node", "chassis_control_node")
+    with (
+        NodeProcess("amphibious_sim_node", domain_id, simulated, *space),
+        NodeProcess("policy_node", domain_id, policy, *space) as node,
+        NodeProcess("rfly_nodes", domain_id, aboard, *space, nodes=controllers),
+    ):
+        peer.spin_until(lambda: modes and modes[-1].mode == "SPOOL_DOWN", 300.0)
+        peer.spin_until(lambda: modes[-1].mode == "DRIVE", 300.0)
+        began = truth[-1].header.stamp.sec
+        peer.spin_until(lambda: truth[-1].header.stamp.sec > began + 5, 300.0)
+        assert "Traceback" not in node.output
+    peer.close()
+    names = [mode for mode, _ in itertools.groupby(message.mode for message in modes)]
+    assert names == ["DISARMED", "DRIVE", "TAKEOFF", "FLIGHT", "SPOOL_DOWN", "DRIVE"]
+    places = np.array(
+        [
+            (
+                message.pose.pose.position.x,
+                message.pose.pose.position.y,
+                message.pose.pose.position.z,
+            )
+            for message in truth
+        ]
+    )
+    assert places[:, 2].max() > 1.0
+    # within 2 m by its estimate, which a GPS leads astray by some metres
+    assert np.linalg.norm(places[-1, :2] - (9.0, -8.0)) < 7.0
+    last = [m for m in truth if m.header.stamp.sec > began + 1]
+    still = np.array([(m.pose.pose.position.x, m.pose.pose.position.y) for m in last])
+    assert np.ptp(still, axis=0).max() < 0.05
