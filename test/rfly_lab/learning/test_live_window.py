@@ -239,7 +239,7 @@ def test_without_viser_an_error_says_how_to_install_it(monkeypatch: pytest.Monke
     assert str(error.value) == f"render_mode human needs viser; {how_to_install('view')}"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed")
 def test_a_browser_shows_the_vehicle_in_the_middle(make: Make) -> None:
     """The camera follows the only vehicle, which hides the ground in the middle of the picture."""
