@@ -290,10 +290,10 @@ class LandAirBatch:
             self._sensed = sensor_batch.SensorBatch(self.vehicles, sensors, self.period)
         optics = []
         if view.lidar:
-            optics.append(range_batch.lidar_optics(sensors, view.lidar))
+            optics.append((range_batch.LIDAR, range_batch.lidar_optics(sensors, view.lidar)))
         if view.depth:
-            optics.append(range_batch.depth_optics(sensors, *view.depth))
-        for stream, own in enumerate(optics, 2):
+            optics.append((range_batch.DEPTH, range_batch.depth_optics(sensors, *view.depth)))
+        for stream, own in optics:
             rays = own if view.is_sensed else range_batch.true_optics(own, self.period)
             scene = range_batch.scene_of(self.terrain, self.objects)
             ranges = range_batch.RangeBatch(self.vehicles, scene, rays, self.period, stream)

@@ -25,6 +25,10 @@ from rfly_sensing.scene_rays import SceneRays
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.world import World
 
+LIDAR = 2
+"""Stream of the lidar's random numbers; other sensors have 1."""
+DEPTH = 3
+"""Stream of those of the depth image."""
 MOST_AT_ONCE = 262_144
 """Most rays that are cast at once, which bounds the memory."""
 

@@ -87,7 +87,9 @@ def read(
                 sigma = optics.noise + optics.noise_square * value * value
                 if sigma > 0.0:
                     value += sigma * normal(key, r)
-                if optics.dropout > 0.0 and uniform(key, 2 * rays + r) < optics.dropout:
+                # what is too near is never lost, as in `Lidar`
+                is_lost = optics.dropout > 0.0 and uniform(key, 2 * rays + r) < optics.dropout
+                if is_lost and value >= optics.nearest:
                     value = optics.farthest
             value = min(max(value, optics.nearest), optics.farthest)
             readings[v, r] = within_limits(value)

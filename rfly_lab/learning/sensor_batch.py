@@ -59,6 +59,7 @@ def suite_of(
     sample = np.ones(len(NAMES))
     channels = np.zeros(len(NAMES), np.int64)
     noise = []
+    place = []
     beginning = []
     for s, name in enumerate(NAMES):
         own = _noises(p, sensors).get(name)
@@ -66,6 +67,7 @@ def suite_of(
             continue
         sample[s] = 1.0 / getattr(sensors, name).rate
         channels[s] = own.channels
+        place.append(kernels.MOST_CHANNELS * s + np.arange(own.channels))
         noise.append(channel_noise(own, sample[s], between=max(sample[s], period)))
         beginning.append(np.column_stack([own.bias, own.turn_on_bias, own.markov_sigma]))
 
@@ -78,6 +80,7 @@ def suite_of(
         first=np.where(channels > 0, np.cumsum(channels) - channels, -1),
         channels=channels,
         sample=sample,
+        place=np.concatenate(place),
         noise=np.concatenate(noise),
         beginning=np.concatenate(beginning),
         latency=math.ceil(sensors.gps.latency / period - 1e-9),

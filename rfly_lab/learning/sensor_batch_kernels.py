@@ -59,6 +59,8 @@ ENCODERS = 4
 WHEEL_LOADS = 5
 SENSORS = 6
 
+MOST_CHANNELS = 1000
+"""Channels of a sensor for which there are random numbers, at most."""
 SLACK = 1e-9
 """Share of a period by which a measurement may come before its time."""
 
@@ -74,6 +76,8 @@ class Suite(NamedTuple):
     """Number of channels of each sensor, (SENSORS,)."""
     sample: Floats
     """Periods of the sensors, s, (SENSORS,)."""
+    place: Ints
+    """Place of each channel among those of all sensors that a set may have, (channels,)."""
     noise: Any
     """Coefficients of the errors, (channels,), `sensor_kernels.CHANNEL_NOISE`."""
     beginning: Floats
@@ -210,16 +214,15 @@ def measure(
 @inlined_kernel
 def begin(v: int, key: Any, suite: Suite, memory: Memory) -> None:
     """Begin an episode of vehicle v: draw the errors of its first readings, forget fixes."""
-    channels = suite.noise.shape[0]
-    for c in range(channels):
+    for c in range(suite.noise.shape[0]):
         error = memory.errors[v, c]
         error.bias = suite.beginning[c, 0]
         error.walk = 0.0
         error.markov = 0.0
         if suite.beginning[c, 1] > 0.0:
-            error.bias += suite.beginning[c, 1] * normal(key, 3 * channels + 2 * c)
+            error.bias += suite.beginning[c, 1] * normal(key, 5 * suite.place[c] + 3)
         if suite.beginning[c, 2] > 0.0:
-            error.markov = suite.beginning[c, 2] * normal(key, 3 * channels + 2 * c + 1)
+            error.markov = suite.beginning[c, 2] * normal(key, 5 * suite.place[c] + 4)
     for f in range(memory.sent.shape[1]):
         memory.sent[v, f] = -1
     memory.measured[v, GPS] = -1
@@ -249,10 +252,11 @@ def disturb(v: int, c: int, key: Any, suite: Suite, values: Floats, memory: Memo
     """Turn the truth in channel c into a reading, and let its error drift until the next."""
     channel = suite.noise[c]
     error = memory.errors[v, c]
-    white = normal(key, 3 * c) if channel.white > 0.0 else 0.0
+    first = 5 * suite.place[c]
+    white = normal(key, first) if channel.white > 0.0 else 0.0
     values[c] = reading(channel, error, values[c], white)
-    walk = normal(key, 3 * c + 1) if channel.walk > 0.0 else 0.0
-    markov = normal(key, 3 * c + 2) if channel.markov > 0.0 else 0.0
+    walk = normal(key, first + 1) if channel.walk > 0.0 else 0.0
+    markov = normal(key, first + 2) if channel.markov > 0.0 else 0.0
     let_drift(channel, error, walk, markov)
 
 

@@ -270,6 +270,22 @@ def test_the_same_bits_in_any_batch_with_any_number_of_threads(
     assert len(set(large)) == 37
 
 
+def test_the_noise_of_a_depth_image_is_the_same_beside_a_lidar() -> None:
+    options = {"observations": "sensors", "depth": (4, 3)}
+    alone = part(begun("goal", 3, **options), "depth_")
+    assert (alone < 4.4).sum() > 3
+    assert (part(begun("goal", 3, lidar=5, **options), "depth_") == alone).all()
+
+
+def test_what_is_too_near_is_never_lost() -> None:
+    sensors = SCALE.replace(lidar=replace(SCALE.lidar, dropout=0.5))
+    batch = begun("roof", 2, observations="sensors", lidar=40, sensors=sensors)
+    batch.vehicles.x[:, :3] = batch.houses.centre[0]  # inside of a house
+    batch.episodes.steps[:] = 4
+    stay(batch)
+    assert (part(batch, "lidar_")[:, :40] == 1.0).all()
+
+
 def test_a_vehicle_that_has_failed_casts_no_rays() -> None:
     batch = begun("roof", 3, lidar=8, depth=(2, 2))
     before = batch.observe()

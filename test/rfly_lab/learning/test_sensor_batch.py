@@ -415,6 +415,17 @@ def test_the_same_bits_in_any_batch_with_any_number_of_threads(
     assert len(set(large)) == 8
 
 
+def test_a_sensor_that_is_left_out_changes_no_reading_of_the_others() -> None:
+    whole = begun("hover", 3, seed=4)
+    lean = begun("hover", 3, seed=4, sensors=SCALE.replace(barometer=None, encoders=None))
+    for _ in range(6):
+        of_all = seen_by_name(whole)
+        for name, numbers in seen_by_name(lean).items():
+            assert (numbers == of_all[name]).all(), name
+        for batch in (whole, lean):
+            batch.step(np.zeros((3, 4)))
+
+
 def test_a_vehicle_that_has_failed_keeps_its_last_readings() -> None:
     batch = begun("roof", 3)
     before = batch.observe()
