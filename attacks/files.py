@@ -3,10 +3,10 @@
 
 """Mutated and monstrous files for every reader that a user or a peer can reach.
 
-Each reader is a process of its own (`file_reader`), which answers each file with a good result or a
-typed error of one line, within a time and a limit of memory. Mutators know the formats: chunks of a
-png, members of an npz, entries of a TIFF, the trees of YAML and JSON, records of a capture. The
-first files of a long run are bombs.
+Readers work in a process of their own (`file_reader`), which answers each file with a good result
+or a typed error of one line, within a time and a limit of memory. Mutators know the formats: chunks
+of a png, members of an npz, entries of a TIFF, the trees of YAML and JSON, records of a capture.
+The first files of a long run are bombs.
 """
 
 from __future__ import annotations

@@ -35,6 +35,9 @@ def fly(policy: Policy, seed: int) -> tuple[list[Image.Image], Ending]:
         vehicle=policy.params,
         actions=facts.actions,
         period=facts.period,
+        observations=facts.observations,
+        lidar=facts.lidar,
+        depth=facts.depth,
         render_mode="rgb_array",
         **DISTURBANCES,
     )

@@ -42,6 +42,7 @@ PARTS = {
     "learn": ("gymnasium", "pettingzoo"),
     "learn-on-a-cluster": ("gymnasium", "distributed"),
     "tile-a-country": ("rasterio",),
+    "train-a-policy": ("gymnasium", "onnxruntime"),
 }
 """Optional parts that the Python examples of a page need, by its name."""
 LONG_PAGES = {"learn-on-a-cluster"}

@@ -63,8 +63,12 @@ class Checkout:
             **dict.fromkeys(("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"), str(cache)),
         }
 
-        # with its byte code, which each process would make anew
-        shutil.copytree(PACKAGES / "rfly_common", folder / "rfly_common")
+        # with its byte code, which each process would make anew; others may be writing theirs
+        shutil.copytree(
+            PACKAGES / "rfly_common",
+            folder / "rfly_common",
+            ignore=shutil.ignore_patterns("*.pyc.*"),
+        )
         self.folder.mkdir()
         for name, text in (("outer", OUTER), ("inner", INNER), ("table", "FACTOR = 2.0\n")):
             (self.folder / f"{name}.py").write_text(text)

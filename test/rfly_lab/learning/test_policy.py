@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from optional_parts import late_module
+from PIL import Image
 
 from rfly_amphibious.sensors.samples import (
     HeightSamples,
@@ -221,6 +224,24 @@ def test_a_policy_of_sensors_is_tried_by_sensors_and_flown_by_no_estimates(tmp_p
         Policy(blind(tmp_path, replace(facts, observations="mind")))
     with pytest.raises(ConfigError, match="observations: 3, expected a text"):
         PolicyFacts.read(json.dumps(asdict(facts) | {"observations": 3}))
+
+
+@pytest.mark.needs("onnx", "onnxruntime", "gymnasium")
+def test_a_film_shows_the_episode_of_what_the_policy_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten pictures a second, from the start to the end of the episode."""
+    facts = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors", lidar=3, depth=(1, 2)))
+    file = blind(tmp_path, facts)
+    [ending] = try_policy(Policy(file), [UNSEEN], **TRAINING_AIR)
+    program = Path(__file__).parents[3] / "examples" / "film_policy.py"
+    film = tmp_path / "film.webp"
+    arguments = [str(program), str(file), "--seed", str(UNSEEN), "--out", str(film)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    runpy.run_path(str(program), run_name="__main__")
+    assert capsys.readouterr().out.endswith(f", {Ending(ending).name}\n")
+    with Image.open(film) as pictures:
+        assert 10 < pictures.n_frames <= 101
 
 
 # commands
