@@ -412,7 +412,8 @@ def test_it_hops_a_simulated_vehicle_and_leaves_it_standing(domain_id: int, tmp_
         assert "Traceback" not in node.output
     peer.close()
     names = [mode for mode, _ in itertools.groupby(message.mode for message in modes)]
-    assert names == ["DISARMED", "DRIVE", "TAKEOFF", "FLIGHT", "SPOOL_DOWN", "DRIVE"]
+    assert names[-4:] == ["TAKEOFF", "FLIGHT", "SPOOL_DOWN", "DRIVE"]
+    assert names[:-4] in (["DISARMED", "DRIVE"], ["DISARMED"])  # the newest of two is kept
     places = np.array(
         [
             (
