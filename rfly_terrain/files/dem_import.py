@@ -405,8 +405,9 @@ class Layout:
         is_own_size = self.resolution is None or all(
             math.isclose(step, self.resolution) for step in (affine.a, -affine.e)
         )
-        can_keep = raster.is_upright and axes is not None and is_own_size
-        if is_asked and not (can_keep and raster.crs.units_factor[1] == 1.0):
+        is_metric = axes is not None and raster.crs.units_factor[1] == 1.0
+        can_keep = raster.is_upright and is_metric and is_own_size
+        if is_asked and not can_keep:
             raise ConfigError(
                 f"{self.path}: its cells are not in metres, have another size than --resolution, "
                 "or its rows are turned; they can only be resampled, without --keep-cells"
@@ -419,13 +420,14 @@ class Layout:
         if center is not None:
             xs, ys = rasterio_module().warp.transform(WGS84, raster.crs, [longitude], [latitude])
             origin = (xs[0], ys[0])
+        if not np.isfinite(origin).all():
+            return None
         columns = range(raster.columns)
         rows = range(raster.rows)
         if self.size is not None:
-            self._check_size(raster.crs, origin)
             (column,), (row,) = raster.cells([origin[0]], [origin[1]], origin[0])
-            columns = _cells_within(column, self.size[0] / affine.a)
-            rows = _cells_within(row, -self.size[1] / affine.e)
+            columns = _cells_within(column, self.size[0] / affine.a, raster.columns)
+            rows = _cells_within(row, -self.size[1] / affine.e, raster.rows)
         corner = raster.world(columns[0], rows[0])
         grid = Grid(len(rows), len(columns), affine.a, affine.e, *corner)
 
@@ -436,6 +438,10 @@ class Layout:
         shifts = np.hypot(x - origin[0] - true[0], y - origin[1] - true[1])
         largest = float(shifts.max())
         is_shifted = not largest <= MAX_SHIFT * min(affine.a, -affine.e)
+
+        # on other axes the part is another one
+        if self.size is not None and (is_asked or not is_shifted):
+            self._check_size(raster.crs, origin)
         place = None if is_shifted else (latitude, longitude)
         target = Target(raster.crs, grid, origin, place, (rows[0], columns[0]))
         return OwnCells(target, largest, is_shifted)
@@ -745,11 +751,14 @@ def _range_around(positions: Floats, count: int | None, margin: float) -> range:
     return range(first, min(max(last, first), count))
 
 
-def _cells_within(middle: float, count: float) -> range:
-    """Return the indices of the cell centres at most count/2 cells from a place, at least two."""
-    low = math.ceil(snap(middle - count / 2 - 0.5))
-    high = math.floor(snap(middle + count / 2 - 0.5))
-    return range(max(low, 0), max(high, low + 1) + 1)
+def _cells_within(middle: float, count: float, most: int) -> range:
+    """Return the indices of the cell centres at most count/2 cells from a place, of 0 … most - 1.
+
+    There are at least two, if there are so many.
+    """
+    low = max(math.ceil(snap(middle - count / 2 - 0.5)), 0)
+    high = max(math.floor(snap(middle + count / 2 - 0.5)), low + 1)
+    return range(max(min(low, most - 2), 0), max(min(high + 1, most), 2))
 
 
 def _height_map(

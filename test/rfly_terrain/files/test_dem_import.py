@@ -393,6 +393,38 @@ def test_cells_stay_only_if_they_are_where_latitude_and_longitude_have_them(tmp_
     np.testing.assert_array_equal(part.heights, heights[1000:3000, 5:35][::-1].T)
 
 
+def test_a_part_is_as_large_as_asked_on_true_axes(tmp_path):
+    """A raster in km, and one whose columns run east: its north is 90° off.
+
+    The latter's lengths are k = (1 + sin 70°) / (1 + sin 75°) of those on the ground, on a sphere.
+    """
+    km = "+proj=utm +zone=32 +datum=WGS84 +units=km +no_defs"
+    rows = rows_and_columns(100, 100) // 100
+    path = write_tif(tmp_path / "km.tif", rows, affine.from_origin(499.5, 5200.5, 0.01, 0.01), km)
+    facts = []
+    terrain = import_dem(path, size=(600, 400), on_read=facts.append)
+    assert terrain.bounds == pytest.approx((-300, 300, -200, 200), abs=10.0)
+    assert terrain.altitude(0.0, -150.0) - terrain.altitude(0.0, 150.0) == pytest.approx(
+        30, rel=0.01
+    )
+    assert (facts[0].is_resampled, facts[0].largest_shift) == (True, 0.0)
+    with pytest.raises(ConfigError, match=r"30000 x 300 m .* 9[89]\d\.\d x 9\.9 m fit"):
+        import_dem(path, size=(30_000, 300))
+
+    polar = "EPSG:3413"
+    (x,), (y,) = rasterio.warp.transform("EPSG:4326", polar, [45.0], [75.0])
+    columns = rows_and_columns(100, 400) % 400
+    turned = affine.from_origin(x - 2000, y + 500, 10, 10)
+    path = write_tif(tmp_path / "polar.tif", columns, turned, polar)
+    terrain = import_dem(path, size=(800, 3500))
+    assert terrain.bounds == pytest.approx((-400, 400, -1750, 1750), abs=10.0)
+    south = terrain.altitude(0.0, -1000.0) - terrain.altitude(0.0, 1000.0)
+    scale = (1 + math.sin(math.radians(70))) / (1 + math.sin(math.radians(75)))
+    assert south == pytest.approx(200 * scale, rel=2e-3)
+    with pytest.raises(ConfigError, match="reaches beyond"):
+        import_dem(path, size=(3500, 800))
+
+
 def test_kept_cells_name_no_place(tmp_path):
     """UTM 1.8° off its meridian: 1.3° at 2 km are some 45 m, and no latitude is right."""
     to_utm = pyproj.Transformer.from_crs("EPSG:4326", UTM32, always_xy=True)
