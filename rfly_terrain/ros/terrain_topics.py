@@ -154,7 +154,7 @@ class LatestTerrain:
             executor.create_task(self._read_files, wanted)
 
     async def _read_files(self, wanted: _Wanted) -> None:
-        """Read a map in a thread, and then the one that has taken its place meanwhile."""
+        """Read a map in a thread, and then another that has taken its place meanwhile."""
         found: _Found | Exception
         try:
             found = await in_thread(self._node, partial(_read, wanted, self.search_path))
@@ -162,9 +162,11 @@ class LatestTerrain:
             found = error
         self._is_reading = False
         newest = self._wanted
-        if newest is wanted:
-            self._use(wanted, found)
-        elif newest is not None and newest.is_in_files:
+        if newest is None or not newest.is_in_files:
+            return
+        if newest is wanted or newest.key == wanted.key:  # announced again
+            self._use(newest, found)
+        else:
             self._take(newest)
 
     def _is_known(self, wanted: _Wanted) -> bool:

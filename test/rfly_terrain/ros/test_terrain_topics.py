@@ -106,6 +106,17 @@ def test_files_that_come_later_are_read(domain_id, tmp_path, monkeypatch, often)
             executor.spin_once(timeout_sec=1.0)
         assert reads == ["another", "b", "d"]
         assert "'d'" in latest.error
+
+        # one that is announced again and again is read once, and used
+        may_read.clear()
+        reads.clear()
+        for _ in range(3):
+            latest._on_terrain_map(TerrainMap(name="e", sha256=written.sha256))
+        may_read.set()
+        while latest._is_reading:
+            executor.spin_once(timeout_sec=1.0)
+        assert reads == ["e"]
+        assert "'e'" in latest.error
     finally:
         executor.remove_node(node)
         node.destroy_node()
