@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rfly_autonomy.control.command_stream import PAUSE, SILENCE, CommandStream
+from rfly_autonomy.control.command_stream import FORGOTTEN, PAUSE, SILENCE, CommandStream
 
 STEADY = [0.02] * 10
 
@@ -107,6 +107,27 @@ def test_after_a_silence_nothing_is_known_of_the_link():
         stream.hear(stamp, 100.0 + stamp)
     assert stream.loses_most(100.34 + SILENCE)
     assert not stream.loses_most(100.36 + SILENCE)
+
+
+def test_a_sender_that_becomes_slow_and_uneven_is_no_lossy_link_for_long():
+    """A camera's pipeline is quick while it sees nothing; of a link that loses 9 of 10 it stays."""
+    rng = np.random.default_rng(5)
+    uneven = rng.uniform(0.07, 0.2, 400)
+    lossy = lossy_at([*STEADY, *uneven.tolist()])
+    assert max(lossy, default=0) < len(STEADY) + FORGOTTEN
+    assert lossy_at([*STEADY, *uneven.tolist()], 0.02)[-1] == 410, "the period is known"
+
+    stamps = 0.02 * np.flatnonzero(rng.random(5000) >= 0.9)
+    gaps = [*STEADY, *np.diff(stamps).tolist()]
+    assert len(lossy_at(gaps)) > 0.9 * len(gaps)
+
+
+def test_a_clock_that_goes_back_without_commands_tells_of_no_loss():
+    stream = CommandStream(0.02)
+    for stamp in (50.0, 50.08, 50.24, 50.34):
+        stream.hear(stamp, stamp)
+    assert stream.loses_most(50.4)
+    assert not stream.loses_most(0.0)
 
 
 def test_a_clock_that_goes_back_begins_anew():
