@@ -197,6 +197,9 @@ def check_recorder(arguments: Mapping[str, str]) -> None:
         folder = os.path.dirname(record) or "."
         if not os.path.isdir(folder):
             raise ConfigError(f"record: there is no folder {folder!r}")
+        # a parameter file may say `overwrite`
+        if os.path.exists(record) and not arguments.get("params_file"):
+            raise ConfigError(f"record: {record} exists; choose another name")
 
 
 def check_params_file(path: str, nodes: Sequence[StartedNode]) -> list[str]:

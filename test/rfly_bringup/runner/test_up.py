@@ -292,6 +292,7 @@ def test_up_with_a_host_elsewhere_listens_where_that_host_answers(domain_id, tmp
         (["up", "--planner", "--vehicle-classes", "/no.yaml"], "/no.yaml"),
         (["up", "--ue-sensors", __file__], "test_up.py: no JSON"),
         (["up", "--record", "/no/run.mcap"], "record: there is no folder '/no'"),
+        (["up", "--record", __file__], "test_up.py exists; choose another name"),
         (["up", "amphibious", "--windows", "65"], "windows: 65, expected a finite number of"),
         (["up", "amphibious", "--host", "no such host"], "host 'no such host': no IPv4 address"),
         (["up", "amphibious", "--real-time-factor", "1e9"], "real_time_factor: 1000000000.0, exp"),
