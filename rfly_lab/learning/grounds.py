@@ -88,7 +88,7 @@ def ground_of(
     if density is not None:
         if not is_drawn:
             raise ConfigError(f"density: {density!r}, expected none without world='{RANDOM}'")
-        finite_number("density", density, "a hectare", above=0.0, at_most=MOST_DENSITY)
+        density = finite_number("density", density, "a hectare", above=0.0, at_most=MOST_DENSITY)
     seed = _seed(world_seed, is_drawn or (isinstance(terrain, str) and terrain == RANDOM))
 
     # a world brings its map along

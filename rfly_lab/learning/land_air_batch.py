@@ -184,11 +184,11 @@ class LandAirBatch:
         if isinstance(environments, bool) or not isinstance(environments, int | np.integer):
             raise ConfigError(f"num_envs: {environments!r}, expected a whole number")
         finite_number("num_envs", environments, at_least=1, at_most=MOST_ENVIRONMENTS)
-        finite_number("period", period, "s", at_least=STEP, at_most=LONGEST_PERIOD)
-        finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
-        finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
-        finite_number("rotor_failures", rotor_failures, at_least=0.0, at_most=1.0)
-        finite_number("spread", spread, at_least=0.0, at_most=MOST_SPREAD)
+        period = finite_number("period", period, "s", at_least=STEP, at_most=LONGEST_PERIOD)
+        wind = finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
+        gusts = finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
+        rotor_failures = finite_number("rotor_failures", rotor_failures, at_least=0.0, at_most=1.0)
+        spread = finite_number("spread", spread, at_least=0.0, at_most=MOST_SPREAD)
         self.task = task_of(task)
         self.task_name = task
         self.actions = actions or USUAL_ACTIONS[task]
@@ -240,8 +240,8 @@ class LandAirBatch:
         count = environments
         self.episodes = episodes_of(count, self.task.targets)
         self._disturbances = Disturbances(
-            float(wind),
-            float(rotor_failures),
+            wind,
+            rotor_failures,
             self.params.rotors,
             len(others),
             math.ceil(self.task.duration / period),

@@ -244,6 +244,14 @@ def test_a_film_shows_the_episode_of_what_the_policy_sees(
         assert 10 < pictures.n_frames <= 101
 
 
+def test_numbers_of_other_types_become_floats() -> None:
+    options = {"wind": "1", "gusts": "0.5", "spread": "0.1", "rotor_failures": np.float32(0.5)}
+    batch = LandAirBatch(1, "hover", period=np.float32(0.5), **options)
+    assert json.loads(PolicyFacts.of(batch).text())["period"] == 0.5
+    density = np.array(5.0)
+    assert LandAirBatch(1, "hover", world="random", density=density).world.objects
+
+
 # commands
 
 
