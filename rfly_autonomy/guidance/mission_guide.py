@@ -183,6 +183,7 @@ class MissionGuide:
         self._time = math.nan
         self._slow_since = math.inf
         self._hovers_since = math.inf
+        self._was_armed = False
         self._requested: Mode | None = None
         self._requested_at = math.inf
         self._stopped_at = math.nan
@@ -217,6 +218,7 @@ class MissionGuide:
 
         # a mode that is requested, and for how long
         setpoint = self._setpoint(now, mode, dt, stands)
+        self._was_armed = self._was_armed or mode is not Mode.DISARMED
         if setpoint.mode is not self._requested:
             self._requested = setpoint.mode
             self._requested_at = now.time
@@ -247,6 +249,12 @@ class MissionGuide:
             self._aborted = True
         elif self._aborted:
             self.problem = "the flight was aborted"
+        elif mode is Mode.DISARMED and self._was_armed:
+            # somebody else's wish: guidance does not undo it
+            if self._lands:
+                self._next_leg()
+            else:
+                self.problem = "it was disarmed: it goes on once it is armed"
         elif mode is Mode.DISARMED:
             return Setpoint(now.time, Mode.DRIVE)
         elif self.trust.level >= Trust.STOP:

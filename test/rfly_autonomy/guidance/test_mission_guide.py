@@ -143,6 +143,34 @@ def test_noise_in_velocity_and_gusts_do_not_keep_it_from_being_there():
     assert asked_at > 5.0 + HOVER_TIME
 
 
+def test_who_disarms_a_vehicle_on_its_way_is_not_overruled():
+    guide = MissionGuide(HOP, PARAMS)
+    assert guide.step(estimate(0.0), Mode.DISARMED).mode is Mode.DRIVE
+    assert guide.step(estimate(0.1), Mode.DRIVE).mode is Mode.TAKEOFF
+    for k in range(100):
+        order = guide.step(estimate(0.2 + 0.02 * k), Mode.DISARMED)
+        assert (order.mode, order.speed, order.target) == (None, 0.0, None)
+    assert guide.problem == "it was disarmed: it goes on once it is armed"
+
+    assert guide.step(estimate(3.0), Mode.DRIVE).mode is Mode.TAKEOFF
+    assert not guide.problem
+
+    # a new mission arms it
+    guide.step(estimate(3.1), Mode.DISARMED)
+    guide.follow(HOP)
+    assert guide.step(estimate(3.2), Mode.DISARMED).mode is Mode.DRIVE
+
+
+def test_one_that_is_disarmed_as_soon_as_it_has_landed_has_landed():
+    guide = MissionGuide(HOP, PARAMS)
+    guide.step(estimate(0.0), Mode.DRIVE)
+    fly_after(guide, (0, 0, UP + 0.6), 1.0)
+    guide.step(estimate(66.0, (6, 0, UP)), Mode.SPOOL_DOWN)
+    guide.step(estimate(68.0, (6, 0, UP)), Mode.DISARMED)
+    assert guide.route.index == 1
+    assert not guide.problem
+
+
 def test_problems_are_told_and_end_where_they_do():
     guide = MissionGuide(HOP, PARAMS)
     assert guide.step(estimate(0.0, roll=math.radians(12.0)), Mode.DRIVE).mode is None
