@@ -244,7 +244,6 @@ class _ClosedLoop:
 
         recorder.enter(time, aboard.flight.mode)
         if simulation.ticks % self._sample_every == 0:
-            self._log_faults(time)
             self.sample()
 
     def _log_faults(self, time: float) -> None:
@@ -260,8 +259,9 @@ class _ClosedLoop:
                 self.findings.append(Finding(time, part, text))
 
     def sample(self) -> None:
-        """Keep the state and the estimate."""
+        """Keep the state and the estimate, and log what is at fault."""
         simulation = self._simulation
+        self._log_faults(simulation.time)
         self.recorder.sample(simulation.state, simulation.outputs, simulation.wind_now)
 
         now = self._aboard.estimate

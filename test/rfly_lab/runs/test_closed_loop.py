@@ -99,3 +99,22 @@ def test_a_vehicle_without_an_imu_does_not_move():
     assert [text for _, text in done.run.log] == ["imu is off"]
     assert np.isnan(done.estimated).all()
     assert np.linalg.norm(done.run.final.position[:2]) < 0.01
+
+
+def test_the_reason_of_an_abort_that_ends_the_run_at_once_is_told():
+    """The run ends between two samples, 20 ms apart, in which parts at fault are looked for."""
+    text = """version: 1
+vehicle: scale
+seed: 41
+method: semi_implicit_euler
+mission:
+  items:
+    - {mode: takeoff, height_m: 2}
+    - {mode: land}
+events: [{time_s: 0.5, fault: {part: rotor_5, kind: "off"}}]
+end: {when: mission_done, time_s: 20}
+"""
+    done = closed_run(text)
+    assert done.run.modes[-1][1] is Mode.ABORT
+    assert done.findings[-1].part == "rotor 5"
+    assert done.findings[-1].text in [text for _, text in done.run.log]
