@@ -28,19 +28,8 @@ DISTURBANCES = {"wind": 1.0, "gusts": 0.3, "spread": 0.05}
 def fly(policy: Policy, seed: int) -> tuple[list[Image.Image], Ending]:
     """Return the pictures of an episode, FRAMES_PER_S, and how it ends."""
     register_environments()
-    facts = policy.facts
-    env: Any = gymnasium.make(
-        "rfly/LandAir-v0",
-        task=facts.task,
-        vehicle=policy.params,
-        actions=facts.actions,
-        period=facts.period,
-        observations=facts.observations,
-        lidar=facts.lidar,
-        depth=facts.depth,
-        render_mode="rgb_array",
-        **DISTURBANCES,
-    )
+    options = {**policy.environment, **DISTURBANCES}
+    env: Any = gymnasium.make("rfly/LandAir-v0", render_mode="rgb_array", **options)
     seen, info = env.reset(seed=seed)
     pictures = [Image.fromarray(env.render())]
     is_over = False
@@ -49,7 +38,7 @@ def fly(policy: Policy, seed: int) -> tuple[list[Image.Image], Ending]:
         seen, _, terminated, truncated, info = env.step(policy.act(seen[None])[0])
         is_over = terminated or truncated
         steps += 1
-        if is_over or steps * facts.period * FRAMES_PER_S >= len(pictures):
+        if is_over or steps * policy.facts.period * FRAMES_PER_S >= len(pictures):
             pictures.append(Image.fromarray(env.render()))
     return pictures, Ending(info["ending"])
 

@@ -142,6 +142,20 @@ class Policy:
         self.task = task_of(self.facts.task)
         """Rules of its task."""
 
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Options of an environment in which it sees and acts as in its training, by name."""
+        facts = self.facts
+        return {
+            "task": facts.task,
+            "vehicle": self.params,
+            "actions": facts.actions,
+            "period": facts.period,
+            "observations": facts.observations,
+            "lidar": facts.lidar,
+            "depth": facts.depth,
+        }
+
     def act(self, seen: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return the actions, (n, numbers), for observations, (n, numbers)."""
         return self._network.run(seen)

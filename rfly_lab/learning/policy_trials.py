@@ -28,17 +28,7 @@ def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.i
     if not is_whole or (numbers < 0).any():
         raise ConfigError("seeds: expected a row of whole numbers of 0 or more")
     facts = policy.facts
-    batch = LandAirBatch(
-        len(numbers),
-        facts.task,
-        vehicle=policy.params,
-        actions=facts.actions,
-        period=facts.period,
-        observations=facts.observations,
-        lidar=facts.lidar,
-        depth=facts.depth,
-        **options,
-    )
+    batch = LandAirBatch(len(numbers), **policy.environment, **options)
     if tuple(batch.observation_names) != facts.observation_names:
         raise ConfigError("sensors: the policy was trained with others")
     every = np.arange(len(numbers))
