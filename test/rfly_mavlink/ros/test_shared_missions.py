@@ -111,7 +111,7 @@ def mission_item(mode, x, y, z):
     from geometry_msgs.msg import Point
     from rfly_suite.msg import MissionItem
 
-    params = [NAN, 2.0, 0.0, 0.0] if mode == 2 else [0.0] * 4
+    params = {2: [NAN, 2.0, 0.0, 0.0], 3: [15.0, 1.0, 1e4, 0.0]}.get(mode, [0.0] * 4)
     position = Point(x=float(x), y=float(y), z=float(z))
     return MissionItem(mode=mode, position=position, params=params)
 
@@ -244,7 +244,8 @@ def test_a_mission_of_a_ros_client_is_the_stations_too(station, peer):
 def test_a_fence_of_the_station_ends_a_mission_of_a_ros_client(station, peer):
     client = Client(peer)
     fence = [(0, 5003, 60.0, *place(0, 0), 0.0)]
-    goal = client.start((1, 0.0, 0.0, 12.0), (2, 0.0, 150.0, 30.0))
+    # circles outside of the fence: the mission lasts until the fence is there, however late
+    goal = client.start((1, 0.0, 0.0, 12.0), (3, 0.0, 150.0, 30.0))
     assert upload(station, fence, 1) == 0
     assert upload(station, [(6, 5100, 0.0, *place(30, 10), 20.0)], 2) == 0
 
