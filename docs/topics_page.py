@@ -24,7 +24,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from rfly_bringup.nodes.entry_points import MODULES
-from rfly_bringup.ros.single_process import node_maker
+from rfly_bringup.ros.executables import node_maker
 from rfly_lab import shipped_policy
 
 NAMESPACE = "ns"

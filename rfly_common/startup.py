@@ -32,7 +32,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import FrameType, MappingProxyType
+from types import FrameType
 from typing import Any, NoReturn
 
 STOPS = tuple(
@@ -79,14 +79,14 @@ def loaded(parts: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def run_node_module(module: str, given: Mapping[str, str] = MappingProxyType({})) -> NoReturn:
-    """Import a `*_node` module and call its `main(**loaded(given))`, quiet under signals.
+def run_node_module(module: str, *arguments: str) -> NoReturn:
+    """Import a module that runs nodes and call its `main(*arguments)`, quiet under signals.
 
     After a signal the process ends without Python's own end, during which a thread that still works
     in C++ would abort the process.
     """
     install_handlers()
-    importlib.import_module(module).main(**loaded(given))
+    importlib.import_module(module).main(*arguments)
     end(0)
 
 

@@ -225,7 +225,7 @@ def executables() -> set[str]:
     )
 
 
-def test_node_modules_are_executables_with_a_main():
+def test_node_modules_are_executables_with_one_node():
     """The ending `_node` in the ROS rooms means an executable, and nothing else.
 
     `rfly_nodes` runs several of them.
@@ -240,12 +240,12 @@ def test_node_modules_are_executables_with_a_main():
     assert {*nodes, "rfly_nodes"} == executables()
 
     for name, path in nodes.items():
-        functions = [
+        classes = [
             n.name
             for n in ast.parse(path.read_text("utf-8")).body
-            if isinstance(n, ast.FunctionDef)
+            if isinstance(n, ast.ClassDef) and "Node" in map(ast.unparse, n.bases)
         ]
-        assert "main" in functions, f"{name} has no main"
+        assert len(classes) == 1, f"{name} has the nodes {classes}"
         assert path.parent.name == "ros", f"{path} is not in a ROS room"
 
 

@@ -30,7 +30,6 @@ from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.simulation_services import PLAYING, STATES
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_sensing.neighbours import MOST_NEAR
@@ -48,6 +47,7 @@ class AmphibiousSimNode(Node):
     """Node that simulates one vehicle as soon as it has a ground to stand on."""
 
     def __init__(self, fail_safe: Callable[..., FailSafe]) -> None:
+        """Make the node; `fail_safe`: a MakeFailSafe that takes `rotor_command` as well."""
         super().__init__("amphibious_sim_node")
         self._fail_safe = fail_safe
         self._vehicle = declare_vehicle_name(self)
@@ -266,11 +266,3 @@ class AmphibiousSimNode(Node):
             ],
             **values,
         )
-
-
-def main(fail_safe: Callable[..., FailSafe]) -> None:
-    """Run the executable `amphibious_sim_node`.
-
-    `fail_safe`: a MakeFailSafe that takes `rotor_command` as well.
-    """
-    run(partial(AmphibiousSimNode, fail_safe), often=True)

@@ -42,7 +42,6 @@ from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
 
 
@@ -239,8 +238,3 @@ class ChassisControlNode(Node):
             ],
             **values,
         )
-
-
-def main() -> None:
-    """Run the executable `chassis_control_node`."""
-    run(ChassisControlNode, often=True)

@@ -47,7 +47,6 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import ns_to_stamp
 
 
@@ -309,8 +308,3 @@ class FlightControlNode(Node):
 
     def _update_diagnostics(self) -> None:
         self._diagnostics.set_first(self._topics.rows(), **self._topics.values())
-
-
-def main() -> None:
-    """Run the executable `flight_control_node`."""
-    run(FlightControlNode, often=True)

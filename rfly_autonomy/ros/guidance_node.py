@@ -48,7 +48,6 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_missions.followers.land_air import ModeRequests
 from rfly_missions.mission.legs import DriveLeg, Leg, legs_of_path, way_of_legs
@@ -372,8 +371,3 @@ class GuidanceNode(Node):
             ],
             **values,
         )
-
-
-def main() -> None:
-    """Run the executable `guidance_node`."""
-    run(GuidanceNode)

@@ -47,7 +47,6 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.point_clouds import read_fields
 from rfly_common.ros.process_memory import give_back_large_arrays, largest_memory
 from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.transform_buffer import Transform
 from rfly_terrain.ros.grid_layers_msgs import buffers_to_msg
@@ -410,8 +409,3 @@ class MappingNode(Node):
             newest_pose_s=pose_time,
             last_trouble=self._last_warning,
         )
-
-
-def main() -> None:
-    """Run the executable `mapping_node`."""
-    run(MappingNode)

@@ -32,7 +32,6 @@ from rfly_common.errors import SensorMessageError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.run_loop import run
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
 
@@ -317,8 +316,3 @@ class StateEstimatorNode(Node):
             ],
             **values,
         )
-
-
-def main() -> None:
-    """Run the executable `state_estimator_node`."""
-    run(StateEstimatorNode, often=True)

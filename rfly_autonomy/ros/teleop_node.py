@@ -28,7 +28,6 @@ from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED, SENSORS
-from rfly_common.ros.run_loop import run
 
 SILENCE_S = 2.0
 """Time without joy after which diagnostics report it, s."""
@@ -100,8 +99,3 @@ class TeleopNode(Node):
             ],
             **values,
         )
-
-
-def main() -> None:
-    """Run the executable `teleop_node`."""
-    run(TeleopNode)

@@ -40,7 +40,7 @@ _NODES = {
 }
 
 MODULES = {name: f"{package}.ros.{name}" for package, names in _NODES.items() for name in names}
-"""Module of each executable; its `main` runs the node."""
+"""Module of each executable, which defines the node's class."""
 GIVEN = {"amphibious_sim_node": {"fail_safe": "rfly_autonomy.control.pilot:abort_pilot"}}
 """Parts of higher packages that a node is given when it is made, as `module:name`."""
 SEVERAL = "rfly_nodes"
@@ -55,6 +55,18 @@ MOTION_CONTROLLER = (
 
 They wake hundreds of times a second.
 """
+WAKE_OFTEN = (
+    "amphibious_sim_node",
+    "state_estimator_node",
+    "flight_control_node",
+    "chassis_control_node",
+    "policy_node",
+    "link_node",
+    "mavlink_hil_node",
+    "ardupilot_json_node",
+    "recorder_node",
+)
+"""Nodes that wake hundreds of times a second in a process of their own."""
 
 
 def __getattr__(name: str) -> Callable[[], None]:
@@ -62,8 +74,6 @@ def __getattr__(name: str) -> Callable[[], None]:
 
     `terrain_node()` runs terrain_node until a stop.
     """
-    if name == SEVERAL:
-        return partial(run_node_module, "rfly_bringup.ros.single_process")
-    if name not in MODULES:
+    if name not in (SEVERAL, *MODULES):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return partial(run_node_module, MODULES[name], GIVEN.get(name, {}))
+    return partial(run_node_module, "rfly_bringup.ros.executables", name)

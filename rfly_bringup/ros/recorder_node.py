@@ -19,7 +19,6 @@ from rfly_bringup.topic_recording.topics import TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.run_loop import run
 from rfly_common.untrusted_files.mcap_reader import Topic
 
 REFRESH_S = 0.5
@@ -128,8 +127,3 @@ class RecorderNode(Node):
         if hasattr(self, "writer"):
             self.close()
         super().destroy_node()
-
-
-def main() -> None:
-    """Run the executable `recorder_node`."""
-    run(RecorderNode, often=True)

@@ -45,7 +45,6 @@ from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.entity_services import axes_of, msg_to_pose
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.simulation_services import NO_GROUND, result
 from rfly_terrain.ros.terrain_topics import NO_MAP_YET, LatestTerrain
 from rfly_trajectory.fleet.entities import MAX_NAME, check_place, free_name, is_name
@@ -247,8 +246,3 @@ def _namespaces(node: Node) -> set[str]:
 
 def _print(label: str, line: str) -> None:
     print(f"{label} | {line}", flush=True)
-
-
-def main() -> None:
-    """Entry point of the executable `spawner_node`."""
-    run(SpawnerNode)

@@ -34,7 +34,6 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import CONTACTS_OUT, FLEET_IN, LATCHED, STATE_OUT
-from rfly_common.ros.run_loop import run
 from rfly_common.state_sources import IdOwners, StampFilter
 from rfly_common.vehicle_states import VehicleStates, msg_to_states, states_to_enu
 from rfly_terrain.height_map.height_map import HeightMap
@@ -321,8 +320,3 @@ class CollisionNode(Node):
 def _default_text(types: list[int]) -> str:
     shown = ", ".join(map(str, types[:10])) + (" …" if len(types) > 10 else "")
     return f"types without a shape of their own, taken for the default: {shown} (parameter shapes)"
-
-
-def main() -> None:
-    """Entry point of the executable `collision_node`."""
-    run(CollisionNode)

@@ -44,7 +44,6 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.policy_pilot import PolicyPilot
@@ -335,8 +334,3 @@ class PolicyNode(Node):
             ],
             **values,
         )
-
-
-def main() -> None:
-    """Run the executable `policy_node`."""
-    run(PolicyNode, often=True)

@@ -17,7 +17,6 @@ from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.run_loop import run
 from rfly_mavlink.links.ardupilot_session import (
     ArdupilotSession,
     DriveInterlock,
@@ -192,8 +191,3 @@ class ArdupilotJsonNode(Node):
             repeated_ticks=self._topics.repeated,
             **session.counters,
         )
-
-
-def main() -> None:
-    """Run the executable `ardupilot_json_node`."""
-    run(ArdupilotJsonNode, often=True)

@@ -17,7 +17,6 @@ from rfly_amphibious.sensors.samples import GpsSamples
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.run_loop import run
 from rfly_mavlink.links.link_frames import SUPPLIES_CHASSIS, SUPPLIES_ROTORS, GpsReport
 from rfly_mavlink.links.perception import Perception
 from rfly_mavlink.links.session import LINK_LOSS_S, Command, LinkSession, LockStep
@@ -196,8 +195,3 @@ class LinkNode(Node):
             last_refused=session.last_refused,
             **counters,
         )
-
-
-def main() -> None:
-    """Run the executable `link_node`."""
-    run(LinkNode, often=True)

@@ -23,7 +23,6 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.run_loop import run
 from rfly_mavlink.links.answer_rhythm import EVERY_TICK, AnswerRhythm
 from rfly_mavlink.links.mavlink_hil import (
     ActuatorControls,
@@ -357,8 +356,3 @@ class MavlinkHilNode(Node):
             repeated_ticks=self._topics.repeated,
             **session.counters,
         )
-
-
-def main() -> None:
-    """Run the executable `mavlink_hil_node`."""
-    run(MavlinkHilNode, often=True)

@@ -21,7 +21,6 @@ from rfly_common.geodesy import GeoPoint, place_problem
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.run_loop import run
 from rfly_mavlink.dialect.wire import Address, signing_key
 from rfly_mavlink.ros.mavlink_vehicle_topics import MavlinkVehicleTopics
 from rfly_mavlink.ros.node_parameters import MavlinkParameters, MavlinkVehicleParameters
@@ -229,8 +228,3 @@ def _key(file: str) -> bytes:
     if not passphrase:
         raise ConfigError(f"parameter signing_file: {file}: expected a passphrase, it is empty")
     return signing_key(passphrase)
-
-
-def main() -> None:
-    """Entry point of the executable `mavlink_node`."""
-    run(MavlinkNode)

@@ -36,7 +36,6 @@ from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, SENSORS, STATE_OUT
-from rfly_common.ros.run_loop import run
 from rfly_mavlink.links.servo_output import OneWay, ServoOutput, check_rate
 from rfly_mavlink.links.transport import SerialTransport
 from rfly_mavlink.ros.node_parameters import MotorOutputParameters
@@ -288,8 +287,3 @@ class MotorOutputNode(Node):
             armed=self._armed,
             **values,
         )
-
-
-def main() -> None:
-    """Run the executable `motor_output_node`."""
-    run(MotorOutputNode)

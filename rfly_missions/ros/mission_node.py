@@ -20,7 +20,6 @@ from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT, STATE_OUT, TF
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
 from rfly_missions.followers.ground import Ground
@@ -235,8 +234,3 @@ def _warm_up() -> None:
         np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0
     )
     Ground(flat).clear_ahead(0.0, 0.0, 0.0, 1.0)
-
-
-def main() -> None:
-    """Entry point of the executable `mission_node`."""
-    run(MissionNode)

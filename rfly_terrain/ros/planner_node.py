@@ -33,7 +33,7 @@ from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED
-from rfly_common.ros.run_loop import in_thread, run
+from rfly_common.ros.run_loop import in_thread
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
@@ -398,8 +398,3 @@ class PlannerNode(Node):
             last_plan_s=f"{self._last_s:.3f}",
             goal_vehicle=self._params.goal_vehicle,
         )
-
-
-def main() -> None:
-    """Entry point of the executable `planner_node`."""
-    run(PlannerNode)

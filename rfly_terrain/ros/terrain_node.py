@@ -40,7 +40,7 @@ from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, TF_STATIC_OUT
-from rfly_common.ros.run_loop import in_thread, run
+from rfly_common.ros.run_loop import in_thread
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.places import are_exchanged, position_of
@@ -563,8 +563,3 @@ def _stride(terrain: Terrain, max_points: int) -> int:
     while math.ceil(terrain.rows / stride) * math.ceil(terrain.columns / stride) > max_points:
         stride += 1
     return stride
-
-
-def main() -> None:
-    """Entry point of the executable `terrain_node`."""
-    run(TerrainNode)

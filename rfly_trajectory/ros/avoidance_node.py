@@ -24,7 +24,6 @@ from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.run_loop import run
 from rfly_common.state_sources import StampFilter
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.ros.terrain_topics import LatestTerrain
@@ -306,8 +305,3 @@ def _named(names: Sequence[str], chosen: Bools, seconds: Floats | None = None) -
     if seconds is None:
         return [names[row] for row in rows]
     return [f"{names[row]} ({seconds[row]:.1f} s)" for row in rows]
-
-
-def main() -> None:
-    """Entry point of the executable `avoidance_node`."""
-    run(AvoidanceNode)

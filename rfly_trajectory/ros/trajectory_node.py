@@ -22,7 +22,7 @@ from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diag
 from rfly_common.ros.endpoints import publisher, waiting_service
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT
-from rfly_common.ros.run_loop import in_thread, run
+from rfly_common.ros.run_loop import in_thread
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.untrusted_files.allowed_folders import resolve_below, without_content
 from rfly_common.vehicle_states import VehicleStates
@@ -487,8 +487,3 @@ def _asked_fleet(name: str, folders: Sequence[str]) -> Fleet:
         return load_fleet(path)
     except ConfigError as error:
         raise ConfigError(without_content(name, error, path, f"rfly fleet check {path}")) from error
-
-
-def main() -> None:
-    """Entry point of the executable `trajectory_node`."""
-    run(TrajectoryNode)

@@ -28,7 +28,6 @@ from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.frame_lookup import Frames, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import CLOCK, TF, TF_STATIC_OUT
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_common.sockets.udp_sockets import ipv4
 from rfly_common.transform_buffer import WORLD
@@ -287,8 +286,3 @@ class _VehicleStatus:
             values["commands_sent"] = self._offboard.sent
             values["commands_refused"] = self._offboard.refused
         return values
-
-
-def main() -> None:
-    """Entry point of the executable `coptersim_node`."""
-    run(CopterSimNode)

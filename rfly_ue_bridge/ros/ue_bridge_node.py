@@ -22,7 +22,6 @@ from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS
-from rfly_common.ros.run_loop import run
 from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS, changes_map, encode_command
 from rfly_ue_bridge.ros.feedback_topics import FeedbackTopics
 from rfly_ue_bridge.ros.node_parameters import BridgeFrameParameters, BridgeParameters
@@ -181,8 +180,3 @@ class UeBridgeNode(Node):
             ],
             **values,
         )
-
-
-def main() -> None:
-    """Entry point of the executable `ue_bridge_node`."""
-    run(UeBridgeNode)

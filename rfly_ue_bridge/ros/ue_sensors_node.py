@@ -37,7 +37,6 @@ from rfly_common.ros.frame_lookup import Frames, frame_prefix, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.process_memory import keep_freed_arrays
 from rfly_common.ros.qos import COMMANDS, STATE_OUT, TF, TF_STATIC_OUT
-from rfly_common.ros.run_loop import run
 from rfly_common.ros.stamps import fill_header
 from rfly_common.sockets.udp_sockets import ipv4
 from rfly_common.transform_buffer import WORLD
@@ -418,8 +417,3 @@ def _changed(sensor: VisionSensor, request: Any) -> VisionSensor:
             raise ConfigError(f"{fov_deg}, expected above 0 and at most 360", key="fov_deg")
         sensor = replace(sensor, fov_deg=fov_deg)
     return sensor
-
-
-def main() -> None:
-    """Entry point of the executable `ue_sensors_node`."""
-    run(UeSensorsNode)

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Several nodes in one process: `rfly_nodes NODE … --ros-args …`, for the nodes of `rfly up`."""
+"""Executables of the nodes: one node, or with `rfly_nodes NODE … --ros-args …` several of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from functools import partial
 
 from rclpy.node import Node
 
-from rfly_bringup.nodes.entry_points import GIVEN, MODULES, MOTION_CONTROLLER
+from rfly_bringup.nodes.entry_points import GIVEN, MODULES, MOTION_CONTROLLER, SEVERAL, WAKE_OFTEN
 from rfly_common.errors import ConfigError
-from rfly_common.ros.run_loop import run_all
+from rfly_common.ros.run_loop import run, run_all
 from rfly_common.startup import loaded
 
 
-def main() -> None:
-    """Run the nodes that are named on the command line of `rfly_nodes`."""
+def main(executable: str) -> None:
+    """Run a node, or those that are named on the command line of `rfly_nodes`."""
+    if executable != SEVERAL:
+        run(node_maker(executable), often=executable in WAKE_OFTEN)
+        return
+
     names = list(itertools.takewhile(lambda word: word != "--ros-args", sys.argv[1:]))
     try:
         makers = [node_maker(name) for name in names]
