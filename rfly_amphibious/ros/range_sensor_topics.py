@@ -49,7 +49,7 @@ from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_common.vehicle_states import msg_to_states, states_to_enu
 from rfly_sensing.lidar import POINT_WORDS, LidarSweep
@@ -122,8 +122,7 @@ def sweep_to_scan(
 
 
 def _set_header(message: Any, sweep: LidarSweep, frame_id: str, epoch_ns: int) -> None:
-    message.header.stamp = ns_to_stamp(epoch_ns + round(sweep.start * 1e9))
-    message.header.frame_id = frame_id
+    fill_header(message, epoch_ns + round(sweep.start * 1e9), frame_id)
 
 
 WORLDS = {"": "enu", "map": "enu", "map_ned": "ned"}

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rfly_suite.msg import RotorCommand, WheelCommand
 from std_msgs.msg import String
@@ -31,7 +30,7 @@ from rfly_collision.shapes.shape_file import load_shapes
 from rfly_common.errors import CommandError, ConfigError, DynamicsError
 from rfly_common.frames import rotation_matrix
 from rfly_common.ros.diagnostics import Diagnostics
-from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.endpoints import steady_timer, subscription
 from rfly_common.ros.entity_services import (
     FEATURES,
     ROBOT,
@@ -140,11 +139,10 @@ class SimulationLoop:
 
     def start(self) -> None:
         """Start the timers, once kernels are compiled."""
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         factor = self._settings.real_time_factor
         wake = self._period / factor if factor else self._period
-        self._timer = self._node.create_timer(max(wake, 0.001), self._run_due, clock=steady)
-        self._slow_timer = self._node.create_timer(0.1, self._check_standstill, clock=steady)
+        self._timer = steady_timer(self._node, max(wake, 0.001), self._run_due)
+        self._slow_timer = steady_timer(self._node, 0.1, self._check_standstill)
 
     def load(self, simulation: Simulation) -> None:
         """Start with this simulation."""

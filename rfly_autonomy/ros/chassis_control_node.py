@@ -70,7 +70,7 @@ class JointCommandTopics:
         try:
             command = self._read(message.name, message.position, message.velocity, message.effort)
         except CommandError as error:
-            self._diagnostics.refuse("refused_joint_commands", f"joint_commands refused: {error}")
+            self._diagnostics.refuse_message("joint_commands", error)
             return
 
         self._chassis.set_joints(command)
@@ -153,10 +153,6 @@ class ChassisControlNode(Node):
         commands.subscribe_assist(self._chassis.set_assist)
         return commands
 
-    def _refuse(self, topic: str, why: object) -> None:
-        counter = f"refused_{topic.replace('/', '_')}"
-        self._diagnostics.refuse(counter, f"{topic} refused: {why}")
-
     def _on_cmd_ackermann(self, message: AckermannDriveStamped) -> None:
         if self._commands is not None:
             self._commands.hear("cmd/ackermann", message)
@@ -164,14 +160,14 @@ class ChassisControlNode(Node):
         try:
             self._chassis.set_speed(drive.speed, drive.steering_angle, None, drive.acceleration)
         except CommandError as error:
-            self._refuse("cmd/ackermann", error)
+            self._diagnostics.refuse_message("cmd/ackermann", error)
 
     def _on_mode(self, message: VehicleMode) -> None:
         try:
             self._received_mode = Mode(message.mode)
         except ValueError:
             self._received_mode = None
-            self._refuse(
+            self._diagnostics.refuse_message(
                 "mode", f"{message.mode!r}, expected one of {', '.join(m.value for m in Mode)}"
             )
         self._mode_at = time.monotonic()

@@ -138,13 +138,9 @@ class MotionCommands:
             self._frames,
             stamped=stamped,
             take=self._on_cmd_vel,
-            refuse=partial(self.refuse, "cmd_vel"),
+            refuse=partial(diagnostics.refuse_message, "cmd_vel"),
         )
         loop.subscribe(PoseStamped, "cmd/pose", self._on_cmd_pose)
-
-    def refuse(self, topic: str, why: object) -> None:
-        """Count and log a refused command."""
-        self._diagnostics.refuse(f"refused_{topic.replace('/', '_')}", f"{topic} refused: {why}")
 
     def hear(self, topic: str, message: Any) -> None:
         """Take note of a command's stamp, unless it is 0: gaps between stamps show lost ones."""
@@ -172,7 +168,9 @@ class MotionCommands:
                 take(ASSIST_WORDS[message.data])
             else:
                 words = ", ".join(ASSIST_WORDS)
-                self.refuse("cmd/assist", f"{message.data!r}, expected one of {words}")
+                self._diagnostics.refuse_message(
+                    "cmd/assist", f"{message.data!r}, expected one of {words}"
+                )
 
         self._loop.subscribe(String, "cmd/assist", on_cmd_assist)
 
@@ -181,14 +179,12 @@ class MotionCommands:
         try:
             self._velocity((linear.x, linear.y, linear.z), message.angular.z)
         except CommandError as error:
-            self.refuse("cmd_vel", error)
+            self._diagnostics.refuse_message("cmd_vel", error)
 
     def _on_cmd_pose(self, message: PoseStamped) -> None:
         self.hear("cmd/pose", message)
         frame_id = message.header.frame_id or "map"
         try:
-            if self._frames.axes(frame_id) is None:
-                self._frames.listen()
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
 
             wanted = pose_to_plan_pose(message.pose, frame, "pose")
@@ -196,7 +192,7 @@ class MotionCommands:
             time = time_of(message) or self._node.get_clock().now().nanoseconds * 1e-9
             self._pose(place, self._motion.update(np.array(place), time), wanted.heading)
         except RflyError as error:
-            self.refuse("cmd/pose", error)
+            self._diagnostics.refuse_message("cmd/pose", error)
 
 
 class ControlLoop:
@@ -314,8 +310,7 @@ class ControlLoop:
         try:
             self._controller.sense(read())
         except SensorMessageError as error:
-            counter = f"refused_{topic.replace('/', '_')}"
-            self._diagnostics.refuse(counter, f"{topic} refused: {error}")
+            self._diagnostics.refuse_message(topic, error)
 
     def _on_sensor(self, topic: str, message: Any) -> None:
         kind, _, index, _ = SENSOR_TOPICS[topic]

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rfly_suite.msg import AttitudeTarget, RotorCommand, VehicleMode
@@ -43,7 +42,7 @@ from rfly_autonomy.ros.node_parameters import (
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics, Row
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import publisher, steady_timer, subscription
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED
@@ -155,9 +154,7 @@ class FlightControlTopics:
         self._commands.subscribe_assist(flight.set_assist)
         subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
 
-        self._timer = node.create_timer(
-            MODE_PERIOD_S, self._repeat_mode, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = steady_timer(node, MODE_PERIOD_S, self._repeat_mode)
         self._begin_mode()
 
         subscription(node, AttitudeTarget, "cmd/attitude", self._on_cmd_attitude, COMMANDS)
@@ -198,7 +195,7 @@ class FlightControlTopics:
                 )
             self._flight.set_attitude(rotation_matrix(quaternion), message.thrust)
         except CommandError as error:
-            self._commands.refuse("cmd/attitude", error)
+            self._diagnostics.refuse_message("cmd/attitude", error)
 
     def _on_cmd_wrench(self, message: WrenchStamped) -> None:
         force = message.wrench.force
@@ -215,7 +212,7 @@ class FlightControlTopics:
                 )
             self._flight.set_wrench((force.z, torque.x, torque.y, torque.z))
         except CommandError as error:
-            self._commands.refuse("cmd/wrench", error)
+            self._diagnostics.refuse_message("cmd/wrench", error)
 
     def _on_failsafe(self, message: Bool) -> None:
         self._flight.failsafe(message.data)

@@ -190,8 +190,6 @@ class GuidanceNode(Node):
                     "too_long", f"{len(message.poses)} poses, at most {MAX_POSES} are taken"
                 )
             frame_id = message.header.frame_id or "map"
-            if self._frames.axes(frame_id) is None:
-                self._frames.listen()
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
             points, heading = path_to_points(message, frame)
             legs = legs_of_path(

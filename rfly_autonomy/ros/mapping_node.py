@@ -20,7 +20,6 @@ from grid_map_msgs.msg import GridMap
 from nav_msgs.msg import Odometry
 from numpy.typing import NDArray
 from octomap_msgs.msg import Octomap
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import PointCloud2
@@ -40,14 +39,14 @@ from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError, FrameError, RflyError, SensorMessageError
 from rfly_common.frames import quat_rotate
 from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import publisher, steady_timer, subscription
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.point_clouds import read_fields
 from rfly_common.ros.process_memory import give_back_large_arrays, largest_memory
 from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.stamps import fill_header, stamp_to_ns
 from rfly_common.transform_buffer import Transform
 from rfly_terrain.ros.grid_layers_msgs import buffers_to_msg
 from rfly_terrain.ros.terrain_msgs import cloud_to_msg
@@ -97,9 +96,7 @@ def grid_to_octomap(grid: OctomapGrid, frame_id: str, stamp_ns: int) -> Octomap:
     """Return free and occupied voxels, as `octomap_msgs::binaryMsgToMap` and RViz read them."""
     message = Octomap(binary=True, id="OcTree", resolution=grid.parameters.resolution)
     message.data = flat("b", np.frombuffer(grid.binary_data(), np.int8))
-    message.header.frame_id = frame_id
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    return message
+    return fill_header(message, stamp_ns, frame_id)
 
 
 def voxels_to_cloud(centres: NDArray[Any], frame_id: str, stamp_ns: int) -> PointCloud2:
@@ -211,11 +208,7 @@ class MappingNode(Node):
         self.create_service(Trigger, "~/save", self._save)
         self.create_service(Trigger, "~/reset", self._reset)
         # a steady clock, so that late subscribers get the map of a paused simulation too
-        self.create_timer(
-            1.0 / settings.publish_rate,
-            self._publish,
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
+        steady_timer(self, 1.0 / settings.publish_rate, self._publish)
 
         self._update_diagnostics()
         warm_up()

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rfly_bringup.ros.node_parameters import RecorderParameters
@@ -18,6 +17,7 @@ from rfly_bringup.topic_recording.mcap_file import McapWriter
 from rfly_bringup.topic_recording.topics import TopicChoice
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rfly_common.ros.endpoints import steady_timer
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.untrusted_files.mcap_reader import Topic
 
@@ -55,7 +55,7 @@ class RecorderNode(Node):
         self._diagnostics = Diagnostics(
             self, "recording", str(path), refresh=self._update_diagnostics, check_peers=False
         )
-        self.create_timer(REFRESH_S, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, REFRESH_S, self._on_timer)
         self.get_logger().info(f"recording to {path}")
 
     @property

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rfly_suite.msg import VehicleStateArray
 from simulation_interfaces.msg import Result, SimulatorFeatures
@@ -41,7 +40,7 @@ from rfly_bringup.runner.supervisor import Supervisor, node_supervisor
 from rfly_common.errors import ConfigError, PlacementError
 from rfly_common.frames import quat_to_euler
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, Diagnostics
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import publisher, steady_timer
 from rfly_common.ros.entity_services import axes_of, msg_to_pose
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT
@@ -89,7 +88,7 @@ class SpawnerNode(Node):
         self.create_service(GetSimulatorFeatures, "~/get_simulator_features", self._get_features)
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
-        self.create_timer(POLL_S, self._poll, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        steady_timer(self, POLL_S, self._poll)
 
     # --- services
 

@@ -38,7 +38,7 @@ from rfly_common.frames import (
     quat_ned_frd_to_enu_flu,
 )
 from rfly_common.ros.flat_arrays import flat
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_common.vehicle_states import QUATERNION_NORM_TOLERANCE
 from rfly_terrain.ros.placed_objects_msgs import (
@@ -78,9 +78,7 @@ def events_to_msg(events: ContactEvents, stamp_ns: int, frame_id: str, axes: str
         time=flat("d", contacts.time),
         event=flat("B", events.event),
     )
-    message.header.frame_id = frame_id
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    return message
+    return fill_header(message, stamp_ns, frame_id)
 
 
 def msg_to_placed(message: Any, axes: str, *, seen: bool = False) -> PlacedBodies:
@@ -288,7 +286,6 @@ class ContactMarkers:
 
     def _marker(self, action: int, number: int, stamp_ns: int) -> Marker:
         marker = Marker(ns=NAMESPACE, id=number, type=Marker.ARROW, action=action)
-        marker.header.frame_id = self._frame_id
-        marker.header.stamp = ns_to_stamp(stamp_ns)
+        fill_header(marker, stamp_ns, self._frame_id)
         marker.pose.orientation.w = 1.0
         return marker

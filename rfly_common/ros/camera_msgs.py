@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image
 
 from rfly_common.ros.flat_arrays import flat
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 
 
 def image_to_msg(pixels: NDArray[Any], encoding: str, stamp_ns: int, frame_id: str) -> Image:
@@ -29,9 +29,7 @@ def image_to_msg(pixels: NDArray[Any], encoding: str, stamp_ns: int, frame_id: s
         data=flat("B", np.ascontiguousarray(pixels).view(np.uint8)),
     )
 
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    message.header.frame_id = frame_id
-    return message
+    return fill_header(message, stamp_ns, frame_id)
 
 
 def camera_info(
@@ -52,6 +50,4 @@ def camera_info(
         p=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
     )
 
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    message.header.frame_id = frame_id
-    return message
+    return fill_header(message, stamp_ns, frame_id)

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rfly_common.diagnostic_reasons import Notice, Reason, RecentFaults, reason_values
 from rfly_common.errors import shortened
 from rfly_common.ros.arguments import GivenParameters
 from rfly_common.ros.callback_errors import COUNTER, errors_of
-from rfly_common.ros.endpoints import publisher, unmatched_peers
+from rfly_common.ros.endpoints import publisher, steady_timer, unmatched_peers
 from rfly_common.ros.qos import STATE_OUT
 
 OK = DiagnosticStatus.OK
@@ -70,9 +69,7 @@ class Diagnostics:
 
         self._publisher = publisher(node, DiagnosticArray, "/diagnostics", STATE_OUT)
         # steady, so that a paused simulation clock does not silence the diagnostics
-        self._timer = node.create_timer(
-            1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = steady_timer(node, 1.0, self.publish)
 
     def count(self, reason: str, number: int = 1) -> None:
         """Add to the counter of a reason."""
@@ -93,6 +90,10 @@ class Diagnostics:
         `counter` names the kind of the fault, `subject` its source.
         """
         return self._tell(counter, Notice(text, Reason.OTHER, subject), number)
+
+    def refuse_message(self, topic: str, why: object) -> None:
+        """Refuse a message of a topic, counted as `refused_<topic>`."""
+        self.refuse(f"refused_{topic.replace('/', '_')}", f"{topic} refused: {why}")
 
     def warn(self, kind: str, text: str) -> bool:
         """Report a fault of this kind without counting. Return True if there was none recently."""

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Publishers and subscriptions whose QoS users can override, and peers that match none of them."""
+"""Publishers and subscriptions whose QoS users can override, peers that match none, and timers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
@@ -20,6 +21,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.service import Service
 from rclpy.subscription import Subscription
+from rclpy.timer import Timer
 
 from rfly_common.config.checks import check_choice
 from rfly_common.diagnostic_reasons import Notice, Reason
@@ -74,6 +76,11 @@ def subscription(
             event_callbacks=_NO_SUBSCRIPTION_EVENTS,
             qos_overriding_options=overrides,
         )
+
+
+def steady_timer(node: Node, period_s: float, callback: Callable[[], Any]) -> Timer:
+    """Create a timer that a simulation's clock, which may pause, does not concern."""
+    return node.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def waiting_service(

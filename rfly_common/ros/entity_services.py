@@ -43,7 +43,7 @@ from rfly_common.frames import (
     quat_rotate,
 )
 from rfly_common.ros.simulation_services import NO_GROUND, result
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 from rfly_common.transform_buffer import WORLD
 
 # <regex.h> of glibc
@@ -300,8 +300,7 @@ def _msg_to_twist(message: Any, axes: str) -> Twist:
 
 def _state_msg(motion: EntityMotion, stamp_ns: int) -> EntityState:
     message = EntityState()
-    message.header.frame_id = WORLD
-    message.header.stamp = ns_to_stamp(stamp_ns)
+    fill_header(message, stamp_ns, WORLD)
 
     q = message.pose.orientation
     q.x, q.y, q.z, q.w = motion.orientation.tolist()

@@ -17,7 +17,7 @@ from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.node_parameters import FrameParameters
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import TF, TF_STATIC_IN
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.stamps import fill_header, stamp_to_ns
 from rfly_common.transform_buffer import IDENTITY, FrameToWorld, Transform, TransformBuffer
 
 
@@ -26,8 +26,7 @@ def transform_to_msg(
 ) -> TransformStamped:
     """Return a message: `child` at `position` (3,) m in `parent`, turned by `quat_xyzw` (4,)."""
     message = TransformStamped(child_frame_id=child)
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    message.header.frame_id = parent
+    fill_header(message, stamp_ns, parent)
     translation = message.transform.translation
     rotation = message.transform.rotation
     translation.x, translation.y, translation.z = np.asarray(position, float).tolist()
@@ -49,10 +48,7 @@ class Frames:
     """World frames by id, and the other frames' transforms through /tf and /tf_static."""
 
     def __init__(self, node: Node, *, listen: bool = True) -> None:
-        """Subscribe to transforms at once, or with `listen` false when `listen()` is called.
-
-        A node that seldom needs transforms calls it then.
-        """
+        """Subscribe to transforms at once, or with `listen` false when one is needed."""
         params = declare_parameters(node, FrameParameters)
         self.enu_frames = params.enu_frames
         self.ned_frames = params.ned_frames
@@ -100,6 +96,7 @@ class Frames:
         if ready is not None:
             return ready
 
+        self.listen()
         reason: FrameError | None = None
         for world, axes in self._worlds.items():
             try:
@@ -131,7 +128,10 @@ class Frames:
 
         Raises FrameError if no transforms connect them.
         """
-        return IDENTITY if source == target else self._buffer.lookup(target, source, stamp_ns)
+        if source == target:
+            return IDENTITY
+        self.listen()
+        return self._buffer.lookup(target, source, stamp_ns)
 
     def are_joined(self, target: str, source: str) -> bool:
         """Return whether a moving joint, not only static transforms, connects two frames."""

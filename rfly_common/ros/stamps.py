@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from builtin_interfaces.msg import Time
+
+Message = TypeVar("Message", bound=Any)
 
 
 def stamp_to_ns(stamp: Any) -> int:
@@ -21,7 +23,7 @@ def ns_to_stamp(nanoseconds: int) -> Any:
     return Time(sec=seconds, nanosec=rest)
 
 
-def fill_header(message: Any, stamp_ns: int, frame_id: str) -> Any:
+def fill_header(message: Message, stamp_ns: int, frame_id: str) -> Message:
     """Return a message with its header filled in."""
     message.header.stamp = ns_to_stamp(stamp_ns)
     message.header.frame_id = frame_id

@@ -13,7 +13,7 @@ from sensor_msgs.msg import BatteryState
 
 from rfly_common.energy.battery import Battery
 from rfly_common.ros.flat_arrays import flat
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.stamps import fill_header, stamp_to_ns
 from rfly_common.vehicle_states import VehicleStates
 
 
@@ -27,8 +27,7 @@ def states_to_msg(states: VehicleStates) -> VehicleStateArray:
         orientation=flat("d", states.orientation),
         motors=states.motor_speed.shape[1],
     )
-    message.header.frame_id = states.frame_id
-    message.header.stamp = ns_to_stamp(states.stamp_ns)
+    fill_header(message, states.stamp_ns, states.frame_id)
 
     for name in ("velocity", "angular_velocity", "motor_speed"):
         values = getattr(states, name)

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rfly_common.errors import FrameError
-from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.endpoints import steady_timer, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS
 
@@ -61,8 +60,7 @@ class VelocityCommands:
         self._take = take
         self._refuse = refuse
         self._subscription = self._subscribe(TwistStamped if stamped else Twist)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(LOOK_PERIOD_S, self._follow_publishers, clock=steady)
+        steady_timer(node, LOOK_PERIOD_S, self._follow_publishers)
 
     def _subscribe(self, kind: Any) -> Any:
         callback = self._on_stamped if kind is TwistStamped else self._take
@@ -92,7 +90,6 @@ class VelocityCommands:
         if word in _AT_BASE or word.startswith(_TELEOP):
             return True
 
-        self._frames.listen()
         try:
             transform = self._frames.between(self._base, frame_id)
         except FrameError:

@@ -44,7 +44,7 @@ from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.stamps import fill_header, ns_to_stamp, stamp_to_ns
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.tasks import Ending
@@ -158,14 +158,12 @@ class PolicyNode(Node):
     def _on_path(self, topic: str, message: Path) -> None:
         try:
             frame_id = message.header.frame_id or "map"
-            if self._frames.axes(frame_id) is None:
-                self._frames.listen()
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
             points, _ = path_to_points(message, frame)
             self._set_targets(points.ravel())
             self._starts = self._starts and len(points) > 0
         except RflyError as error:
-            self._diagnostics.refuse(f"refused_{topic}", f"{topic} refused: {error}")
+            self._diagnostics.refuse_message(topic, error)
         self._update_diagnostics()
 
     def _on_mode(self, message: VehicleMode) -> None:
@@ -182,8 +180,7 @@ class PolicyNode(Node):
         try:
             self._pilot.sense(SensorSamples(**{kind: self._read(topic, message)}))
         except RflyError as error:
-            counter = f"refused_{topic.replace('/', '_')}"
-            self._diagnostics.refuse(counter, f"{topic} refused: {error}")
+            self._diagnostics.refuse_message(topic, error)
         if self._gate is not None:
             self._gate.heard(index)
 
@@ -268,8 +265,7 @@ class PolicyNode(Node):
 
     def _send_wrench(self, now: Estimate, wrench: Floats) -> None:
         message = WrenchStamped()
-        message.header.stamp = ns_to_stamp(round(now.time * 1e9))
-        message.header.frame_id = frame_of(self._name, "base_link")
+        fill_header(message, round(now.time * 1e9), frame_of(self._name, "base_link"))
         message.wrench.force.z = float(wrench[0])
         torque = message.wrench.torque
         torque.x, torque.y, torque.z = wrench[1:].tolist()

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from nav_msgs.msg import Odometry
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
 from rfly_suite.msg import SimulationTick
@@ -36,7 +35,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.ros.estimate_msgs import is_unknown, odometry_to_estimate
 from rfly_common.errors import ConfigError, LinkError, SensorMessageError
 from rfly_common.ros.diagnostics import Diagnostics
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import publisher, steady_timer, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, sensor_qos
 from rfly_common.ros.stamps import stamp_to_ns
@@ -207,9 +206,7 @@ class ExternalControl:
         if session.port:
             diagnostics.hardware_id += f":{session.port}"
         self._node.get_logger().info(f"listening for {who} on {diagnostics.hardware_id}")
-        self._node.create_timer(
-            CHECK_PERIOD_S, check, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        steady_timer(self._node, CHECK_PERIOD_S, check)
 
     def wake(self) -> None:
         """Schedule `on_received`; called in the session's thread."""

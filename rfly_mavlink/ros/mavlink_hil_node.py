@@ -13,7 +13,6 @@ import math
 import time
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import NavSatFix
 
@@ -22,6 +21,7 @@ from rfly_amphibious.simulation.commands import RotorCommand, WheelCommand
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geo_point
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rfly_common.ros.endpoints import steady_timer
 from rfly_common.ros.parameters import declare_parameters
 from rfly_mavlink.links.answer_rhythm import EVERY_TICK, AnswerRhythm
 from rfly_mavlink.links.mavlink_hil import (
@@ -118,10 +118,8 @@ class MavlinkHilNode(Node):
         )
 
         self._control.start(self._session, "an autopilot", self._check)
-        self._patience = self.create_timer(
-            LEARNING_SHARE * self._answer_timeout,
-            self._meet_silence,
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        self._patience = steady_timer(
+            self, LEARNING_SHARE * self._answer_timeout, self._meet_silence
         )
         if self._ground is not None:
             self._ground.start()

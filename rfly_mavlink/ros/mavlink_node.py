@@ -11,7 +11,6 @@ import socket
 import time
 from pathlib import Path
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rfly_common.config.checks import check_vehicle_names
@@ -19,6 +18,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.files import read_regular
 from rfly_common.geodesy import GeoPoint, place_problem
 from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
+from rfly_common.ros.endpoints import steady_timer
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_mavlink.dialect.wire import Address, signing_key
@@ -75,9 +75,7 @@ class MavlinkNode(Node):
 
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
-        self._timer = self.create_timer(
-            PERIOD_S, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._timer = steady_timer(self, PERIOD_S, self._tick)
 
         names = [f"{each.vehicle.system_id} {each.name}" for each in self._vehicles]
         listed = ", ".join(names) or "no vehicles"

@@ -16,7 +16,6 @@ from functools import partial
 from typing import IO
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rfly_suite.msg import MotorOutput as MotorOutputMsg
 from rfly_suite.msg import RotorCommand as RotorCommandMsg
@@ -33,7 +32,7 @@ from rfly_autonomy.control.motor_output import MotorModel, MotorOutput, MotorPar
 from rfly_common.arrays import Floats
 from rfly_common.errors import CommandError, ConfigError, LinkError, SensorMessageError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import publisher, steady_timer, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, SENSORS, STATE_OUT
 from rfly_mavlink.links.servo_output import OneWay, ServoOutput, check_rate
@@ -96,11 +95,7 @@ class MotorOutputNode(Node):
         subscription(self, JointState, "joint_states", self._on_joint_states, SENSORS)
 
         self.create_service(SetBool, "~/arm", self._serve_arm)
-        self.create_timer(
-            1.0 / settings.rate,
-            self._on_timer,
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
+        steady_timer(self, 1.0 / settings.rate, self._on_timer)
 
         limit = f"at most {100 * settings.max_duty:g} % of {self._model.motors.battery_voltage:g} V"
         self.get_logger().info(
@@ -154,8 +149,7 @@ class MotorOutputNode(Node):
                 wheels.check(self._params)
                 self._wheels = wheels
         except CommandError as error:
-            counter = f"refused_{topic.replace('/', '_')}"
-            self._diagnostics.refuse(counter, f"{topic} refused: {error}")
+            self._diagnostics.refuse_message(topic, error)
         else:
             self._heard[topic] = time.monotonic()
 

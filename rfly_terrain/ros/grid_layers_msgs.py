@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from std_msgs.msg import Float32MultiArray, MultiArrayDimension
 
 from rfly_common.ros.flat_arrays import flat
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 from rfly_terrain.costmap.ground_layers import GridLayers
 
 
@@ -46,8 +46,7 @@ def buffers_to_msg(
     rows, columns = next(iter(buffers.values())).shape
     basic_layers = ["elevation"] if "elevation" in buffers else []
     message = GridMap(layers=list(buffers), basic_layers=basic_layers)
-    message.header.frame_id = frame_id
-    message.header.stamp = ns_to_stamp(stamp_ns)
+    fill_header(message, stamp_ns, frame_id)
 
     info = message.info
     info.resolution = resolution

@@ -15,7 +15,6 @@ import struct
 from collections.abc import Callable
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.serialization import serialize_message
@@ -24,9 +23,9 @@ from visualization_msgs.msg import Marker
 
 from rfly_common.errors import RflyError
 from rfly_common.geodesy import GeoPoint
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import publisher, steady_timer
 from rfly_common.ros.qos import LATCHED
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 from rfly_terrain.costmap.traversability import TraversabilityGrid
 from rfly_terrain.exports.ground_triangles import (
     ColouredTriangles,
@@ -56,8 +55,7 @@ def triangles_to_serialized_marker(
         action=Marker.ADD,
         color=ColorRGBA(r=1.0, g=1.0, b=1.0, a=1.0),
     )
-    marker.header.frame_id = frame_id
-    marker.header.stamp = ns_to_stamp(stamp_ns)
+    fill_header(marker, stamp_ns, frame_id)
     marker.pose.orientation.w = marker.scale.x = marker.scale.y = marker.scale.z = 1.0
 
     without_points = serialize_message(marker)
@@ -85,9 +83,7 @@ class TerrainMarkers:
         self._terrain = publisher(node, Marker, "terrain_marker", LATCHED)
         self._traversability = publisher(node, Marker, "traversability_marker", LATCHED)
         self._unsent: dict[Publisher, Callable[[], ColouredTriangles]] = {}
-        node.create_timer(
-            LOOK_EVERY_S, self._publish_unsent, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        steady_timer(node, LOOK_EVERY_S, self._publish_unsent)
 
     def take_terrain(self, terrain: HeightMap, origin: GeoPoint | None = None) -> None:
         """Show this map, whose origin is there on the Earth, in place of the previous one."""

@@ -16,7 +16,6 @@ from typing import Any
 
 from nav_msgs.msg import OccupancyGrid
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.timer import Timer
@@ -24,7 +23,7 @@ from rfly_suite.msg import PlacedObjectArray
 
 from rfly_common.errors import ConfigError, FrameError, WorkError
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import publisher, steady_timer, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.ros.parameters import declare_parameters
@@ -78,7 +77,6 @@ class TerrainOccupancy:
         self._took_s = 0.0
         self._working = self._again = False
 
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._settling: Timer | None = None
         self._publisher = publisher(node, OccupancyGrid, "terrain_occupancy", LATCHED)
         self._diagnostics = Diagnostics(
@@ -133,8 +131,8 @@ class TerrainOccupancy:
             self._again = True
         elif self._settling is None and self._terrain is not None:
             wait = SETTLE_S if self._grid is not None else 0.0
-            self._settling = self._node.create_timer(
-                max(wait, SETTLE_SHARE * self._took_s), self._begin, clock=self._steady
+            self._settling = steady_timer(
+                self._node, max(wait, SETTLE_SHARE * self._took_s), self._begin
             )
 
     def _begin(self) -> None:

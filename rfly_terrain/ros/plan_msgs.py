@@ -15,7 +15,7 @@ from nav_msgs.msg import Path
 from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_common.frames import quat_to_euler
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header, ns_to_stamp
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.planning.plan import Plan, PlanPose
 
@@ -81,9 +81,7 @@ def path_to_points(message: Path, frame: FrameToWorld) -> tuple[Floats, Floats |
 def poses_to_path(position: Floats, orientation: Floats, frame_id: str, stamp_ns: int) -> Path:
     """Return a Path of positions (k, 3) and orientations (k, 4), xyzw."""
     path = Path(poses=pose_messages(position, orientation, frame_id, stamp_ns))
-    path.header.frame_id = frame_id
-    path.header.stamp = ns_to_stamp(stamp_ns)
-    return path
+    return fill_header(path, stamp_ns, frame_id)
 
 
 def pose_messages(

@@ -15,7 +15,7 @@ from sensor_msgs.msg import PointCloud2, PointField
 from rfly_common.geodesy import GeoPoint
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.point_clouds import read_fields
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 from rfly_terrain.height_map.height_map import HeightMap
 
 
@@ -35,8 +35,7 @@ def height_map_to_msg(
         geo_origin=list(geo_origin),
     )
 
-    message.header.frame_id = "map"
-    message.header.stamp = ns_to_stamp(stamp_ns)
+    fill_header(message, stamp_ns, "map")
 
     if height_map.heights.size <= max_cells:
         message.height = flat("f", height_map.heights)
@@ -63,9 +62,7 @@ def cloud_to_msg(points: np.ndarray[Any, Any], frame_id: str, stamp_ns: int) -> 
         data=flat("B", points.view(np.uint8)),
     )
 
-    message.header.frame_id = frame_id
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    return message
+    return fill_header(message, stamp_ns, frame_id)
 
 
 def msg_to_cloud(message: PointCloud2) -> np.ndarray[Any, Any]:

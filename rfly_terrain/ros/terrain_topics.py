@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 from rclpy.timer import Timer
@@ -19,7 +18,7 @@ from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import RflyError, WorkError
 from rfly_common.geodesy import GeoPoint, geo_point
 from rfly_common.ros.diagnostics import Diagnostics
-from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.endpoints import steady_timer, subscription
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.run_loop import in_thread
@@ -111,9 +110,8 @@ class LatestTerrain:
         first_map: Future = Future(executor=self._node.executor)
         self._waiting.append(first_map)
 
-        clock = Clock(clock_type=ClockType.STEADY_TIME)
-        timer = self._node.create_timer(
-            patience_s, lambda: first_map.done() or first_map.set_result(None), clock=clock
+        timer = steady_timer(
+            self._node, patience_s, lambda: first_map.done() or first_map.set_result(None)
         )
         try:
             await first_map
@@ -185,11 +183,7 @@ class LatestTerrain:
 
         if wanted.is_in_files:
             again = wanted._replace(wait_s=min(2.0 * wanted.wait_s, LONGEST_WAIT_S))
-            self._retry = self._node.create_timer(
-                wanted.wait_s,
-                lambda: self._take(again),
-                clock=Clock(clock_type=ClockType.STEADY_TIME),
-            )
+            self._retry = steady_timer(self._node, wanted.wait_s, lambda: self._take(again))
         text = " ".join(str(found).split())
         if wanted.wait_s > RETRY_S and text == self.error:  # told already
             return

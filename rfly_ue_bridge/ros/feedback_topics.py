@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import Any
 
 from geometry_msgs.msg import Point, Pose, PoseStamped, Quaternion, Vector3
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 from rclpy.timer import Timer
@@ -44,7 +43,7 @@ from rfly_common.frames import (
     vector_ned_to_enu,
 )
 from rfly_common.ros.diagnostics import ERROR, OK, WARN, Diagnostics
-from rfly_common.ros.endpoints import publisher, waiting_service
+from rfly_common.ros.endpoints import publisher, steady_timer, waiting_service
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FEEDBACK_OUT
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT, WINDOW_PORT
@@ -273,7 +272,6 @@ class FeedbackTopics:
         self._axes = axes
         self._send_command = send_command
 
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._waiting: list[tuple[Question, Future]] = []
         self._turns: Timer | None = None
         self._pausing = False
@@ -382,7 +380,7 @@ class FeedbackTopics:
 
         self._pausing = True
         if self._turns is None:
-            self._turns = self._node.create_timer(TURN_S, self._end_pause, clock=self._steady)
+            self._turns = steady_timer(self._node, TURN_S, self._end_pause)
         else:
             self._turns.reset()
 
@@ -464,9 +462,7 @@ class FeedbackTopics:
         future: Future = Future(executor=self._node.executor)
         entry = (question, future)
         self._waiting.append(entry)
-        timer = self._node.create_timer(
-            timeout, lambda: future.done() or future.set_result(None), clock=self._steady
-        )
+        timer = steady_timer(self._node, timeout, lambda: future.done() or future.set_result(None))
         try:
             packet = await future
         finally:

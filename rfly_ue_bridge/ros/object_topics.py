@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Pose
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.timer import Timer
 from rfly_suite.msg import PlacedObjectArray, VehicleStateArray
@@ -26,12 +25,12 @@ from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, FrameError, PlacementError
 from rfly_common.frames import enu_to_ned
 from rfly_common.ros.diagnostics import ERROR, OK, Diagnostics
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import publisher, steady_timer
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import LATCHED, STATE_OUT
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.state_sources import IdOwners
 from rfly_common.transform_buffer import FrameToWorld
@@ -152,9 +151,7 @@ def placement_to_msg(
         message.path_start = flat("d", [path.start if path else 0.0 for path in paths])
         message.path_loops = flat("B", [bool(path and path.loop) for path in paths])
 
-    message.header.frame_id = frame_id
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    return message
+    return fill_header(message, stamp_ns, frame_id)
 
 
 def moving_to_states(
@@ -245,7 +242,6 @@ class PlacedObjects:
         if any(each.path for each in self._of_world):
             node.create_timer(MOVING_PERIOD_S, self._send_moving)
 
-        self._steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._turns: Timer | None = None  # made with the first object, as is the next
         self._settling: Timer | None = None
         self._changed = False
@@ -360,10 +356,10 @@ class PlacedObjects:
     def _note_change(self) -> None:
         self._changed = True
         if self._settling is None:
-            self._settling = self._node.create_timer(SETTLE_S, self._settle, clock=self._steady)
+            self._settling = steady_timer(self._node, SETTLE_S, self._settle)
             if self._period_s > 0:
-                self._turns = self._node.create_timer(
-                    self._period_s / TURNS_PER_PERIOD, self._send_portion, clock=self._steady
+                self._turns = steady_timer(
+                    self._node, self._period_s / TURNS_PER_PERIOD, self._send_portion
                 )
         elif self._settling.is_canceled():
             self._settling.reset()

@@ -19,14 +19,13 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import PoseStamped, Twist
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import SetBool
 
 from rfly_common.diagnostic_reasons import Notice, Reason, RecentFaults
 from rfly_common.errors import CommandError, RflyError
 from rfly_common.frames import enu_to_ned, yaw_ned_to_enu
-from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.endpoints import steady_timer, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS
 from rfly_common.ros.stamps import stamp_to_ns
@@ -94,8 +93,7 @@ class OffboardTopics:
         )
         subscription(node, PoseStamped, f"{name}/cmd/pose", self._on_pose, COMMANDS)
         node.create_service(SetBool, f"~/{name}/arm", self._serve_arm)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        node.create_timer(1.0 / params.command_rate, self._send_due, clock=steady)
+        steady_timer(node, 1.0 / params.command_rate, self._send_due)
 
     @property
     def sent(self) -> int:
@@ -172,8 +170,6 @@ class OffboardTopics:
             frame = FrameToWorld("enu")
             start = (0.0, 0.0, 0.0)
         else:
-            if self._frames.axes(frame_id) is None:
-                self._frames.listen()
             frame = self._frames.resolve(frame_id, stamp_to_ns(message.header.stamp))
 
         pose = pose_to_plan_pose(message.pose, frame, "pose")

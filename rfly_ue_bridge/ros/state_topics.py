@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from rclpy.clock import Clock, ClockType, JumpThreshold
+from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.timer import Timer
@@ -21,7 +21,7 @@ from rfly_suite.msg import VehicleStateArray
 from rfly_common.diagnostic_reasons import SHOWN_S, Notice, Reason
 from rfly_common.errors import FrameError, VehicleStatesError
 from rfly_common.ros.diagnostics import Diagnostics
-from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.endpoints import steady_timer, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import FLEET_IN
 from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
@@ -238,8 +238,7 @@ class StateTopics:
 
         wait_ns = max(next_ns - time.monotonic_ns(), 100_000)
         if self._flush_timer is None:
-            steady = Clock(clock_type=ClockType.STEADY_TIME)
-            self._flush_timer = self._node.create_timer(wait_ns / 1e9, self._flush, clock=steady)
+            self._flush_timer = steady_timer(self._node, wait_ns / 1e9, self._flush)
         self._flush_timer.timer_period_ns = wait_ns
         self._flush_timer.reset()
 

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import TransformStamped
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rfly_suite.srv import SetSensor
 from sensor_msgs.msg import Imu
@@ -32,7 +31,7 @@ from rfly_common.config.checks import finite_array, unit_quaternion
 from rfly_common.errors import ConfigError, FeedbackError, FrameError, PacketError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import publisher, steady_timer, subscription
 from rfly_common.ros.frame_lookup import Frames, frame_prefix, transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.process_memory import keep_freed_arrays
@@ -98,10 +97,9 @@ class UeSensorsNode(Node):
             for topics in self._topics.values()
             if topics.sensor.mount == Mount.LEVEL
         }
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
         if self._level_vehicles:
             self._frames.listen()
-            self.create_timer(1.0 / LEVEL_RATE, self._publish_level_frames, clock=steady)
+            steady_timer(self, 1.0 / LEVEL_RATE, self._publish_level_frames)
 
         self._requested_s = {port: -math.inf for port, _ in self._sources()}
         self._map_ready_s = math.inf
@@ -112,7 +110,7 @@ class UeSensorsNode(Node):
         subscription(self, String, "ue_command", self._on_ue_command, COMMANDS)
         self.create_service(SetSensor, "~/set_sensor", self._serve_set_sensor)
         self._request_silent()
-        self.create_timer(CHECK_PERIOD_S, self._request_silent, clock=steady)
+        steady_timer(self, CHECK_PERIOD_S, self._request_silent)
 
     def destroy_node(self) -> None:
         """Close sockets and end threads too."""
