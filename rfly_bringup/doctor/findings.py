@@ -466,9 +466,15 @@ def _explained(report: DiagnosticReport, snapshot: Snapshot) -> Iterator[Finding
     """
     reasons = report.reasons
     for reason, subject in reasons:
-        explain = _EXPLAINED.get(reason)
-        if explain is not None:
-            finding = explain(subject, report, snapshot)
+        finding = _EXPLAINED.get(reason)
+        if isinstance(finding, Finding):
+            names = {"node": report.node, "subject": subject}
+            names["topic"] = _absolute(subject, report.node)
+            texts = {key: getattr(finding, key).format(**names) for key in ("key", "what", "do")}
+            finding = dataclasses.replace(finding, **texts)
+        elif finding is not None:
+            finding = finding(subject, report, snapshot)
+        if finding is not None:
             yield dataclasses.replace(finding, what=f"{report.node}: {finding.what}")
 
     if not reasons or any(reason not in _EXPLAINED for reason, _ in reasons):
@@ -490,22 +496,6 @@ def _no_states(seconds: str, report: DiagnosticReport, _snapshot: Snapshot) -> F
     )
 
 
-def _no_terrain_map(_: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding("no_map", "no terrain_map has come yet", _START_TERRAIN)
-
-
-def _no_map_loaded(error: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(f"status:{report.node}:no_map_loaded", f"no map is loaded: {error}", _BAD_MAP)
-
-
-def _clock_stopped(seconds: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(
-        "clock",
-        f"/clock has not moved for {seconds} s",
-        "use_sim_time is on: start or resume what publishes /clock, or set it to false",
-    )
-
-
 def _peer_mismatch(ends: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
     topic, publisher, subscription = ends.split(" ") if ends.count(" ") == 2 else (ends, "", "")
     return Finding(
@@ -513,14 +503,6 @@ def _peer_mismatch(ends: str, _report: DiagnosticReport, _snapshot: Snapshot) ->
         f"{topic}: nothing gets from {publisher} to {subscription}",
         "make both ends agree in type and QoS",
     )
-
-
-def _window_refused(address: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(f"destination:{address}", f"nothing listens on {address}", _IS_RFLYSIM3D_RUNNING)
-
-
-def _window_unreachable(address: str, _report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(f"destination:{address}", f"{address} is unreachable", _IS_RFLYSIM3D_RUNNING)
 
 
 def _feedback_port_taken(port: str, report: DiagnosticReport, snapshot: Snapshot) -> Finding:
@@ -535,27 +517,6 @@ def _feedback_port_taken(port: str, report: DiagnosticReport, snapshot: Snapshot
     )
 
 
-def _no_sensor_data(port: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(
-        f"status:{report.node}:no_sensor_data:{port}",
-        f"no data on port {port}",
-        "is RflySim3D running, at the node's host and window? Is RflySim3D's sensor licence "
-        "enough (free edition: three sensors of vehicle 1)? Does its map have sensors "
-        "(VisionRingBlank sends no Mid-360 data)? If it runs elsewhere: is bind not loopback, and "
-        f"the firewall open for UDP {port}?",
-    )
-
-
-def _no_coptersim_data(port: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(
-        f"status:{report.node}:no_coptersim_data:{port}",
-        f"no data on port {port}",
-        "does CopterSim run, with this vehicle's id? Does it send to this machine, with UDP mode "
-        "UDP_Full or UDP_Simple? If it runs elsewhere: is bind not loopback, host its address, and "
-        f"the firewall open for UDP {port}?",
-    )
-
-
 def _same_id(vehicle_id: str, _report: DiagnosticReport, snapshot: Snapshot) -> Finding:
     groups = [ids for each in _ids_by_sources(snapshot).values() for ids in each.values()]
     group = next((ids for ids in groups if vehicle_id in map(str, ids)), None)
@@ -563,30 +524,6 @@ def _same_id(vehicle_id: str, _report: DiagnosticReport, snapshot: Snapshot) -> 
         f"id_twice:{vehicle_id if group is None else min(group)}",
         f"vehicle {vehicle_id} comes from two sources; the first keeps it",
         "give each vehicle an id of its own, or stop one of the sources",
-    )
-
-
-def _unknown_frame(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(
-        f"frame:{_absolute(topic, report.node)}",
-        f"{topic}: no transform connects its frame to the map",
-        "publish that transform on /tf, or correct the message's frame_id",
-    )
-
-
-def _dropped_not_finite(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(
-        f"not_finite:{_absolute(topic, report.node)}",
-        f"{topic}: a position or orientation is NaN or infinite",
-        "mend its publisher: NaN is not drawn",
-    )
-
-
-def _bad_quaternion(topic: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(
-        f"status:{report.node}:bad_quaternion:{topic}",
-        f"{topic}: states are dropped for their orientation",
-        "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)",
     )
 
 
@@ -600,47 +537,78 @@ def _unknown_parameter(name: str, report: DiagnosticReport, _snapshot: Snapshot)
     )
 
 
-def _old_stamps(source: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(
-        f"status:{report.node}:old_stamps:{source}",
-        f"{source}: states are dropped for their stamps",
-        "its stamps run backwards or lag: set that machine's clock (chrony), "
-        "or max_age of the bridge",
-    )
-
-
-def _clock_set_back(source: str, report: DiagnosticReport, _snapshot: Snapshot) -> Finding:
-    return Finding(
-        f"status:{report.node}:clock_set_back:{source}",
-        f"{source}: its stamps went back, and it started anew",
+_OLD_STAMPS = Finding(
+    "status:{node}:old_stamps:{subject}",
+    "{subject}: states are dropped for their stamps",
+    "its stamps run backwards or lag: set that machine's clock (chrony), or max_age of the bridge",
+)
+_EXPLAINED: Mapping[Reason, Finding | _Explain] = {
+    Reason.NO_STATES: _no_states,
+    Reason.NO_TERRAIN_MAP: Finding("no_map", "no terrain_map has come yet", _START_TERRAIN),
+    Reason.NO_MAP_LOADED: Finding(
+        "status:{node}:no_map_loaded", "no map is loaded: {subject}", _BAD_MAP
+    ),
+    Reason.CLOCK_STOPPED: Finding(
+        "clock",
+        "/clock has not moved for {subject} s",
+        "use_sim_time is on: start or resume what publishes /clock, or set it to false",
+    ),
+    Reason.CLOCK_SET_BACK: Finding(
+        "status:{node}:clock_set_back:{subject}",
+        "{subject}: its stamps went back, and it started anew",
         "nothing to do after a replay that began again or a restart; "
         "else set that machine's clock (chrony), or find the second publisher of this source",
         problem=False,
-    )
-
-
-_EXPLAINED: Mapping[Reason, _Explain] = {
-    Reason.NO_STATES: _no_states,
-    Reason.NO_TERRAIN_MAP: _no_terrain_map,
-    Reason.NO_MAP_LOADED: _no_map_loaded,
-    Reason.CLOCK_STOPPED: _clock_stopped,
-    Reason.CLOCK_SET_BACK: _clock_set_back,
+    ),
     Reason.PEER_MISMATCH: _peer_mismatch,
-    Reason.WINDOW_REFUSED: _window_refused,
-    Reason.WINDOW_UNREACHABLE: _window_unreachable,
+    Reason.WINDOW_REFUSED: Finding(
+        "destination:{subject}", "nothing listens on {subject}", _IS_RFLYSIM3D_RUNNING
+    ),
+    Reason.WINDOW_UNREACHABLE: Finding(
+        "destination:{subject}", "{subject} is unreachable", _IS_RFLYSIM3D_RUNNING
+    ),
     Reason.FEEDBACK_PORT_TAKEN: _feedback_port_taken,
-    Reason.NO_SENSOR_DATA: _no_sensor_data,
-    Reason.NO_COPTERSIM_DATA: _no_coptersim_data,
+    Reason.NO_SENSOR_DATA: Finding(
+        "status:{node}:no_sensor_data:{subject}",
+        "no data on port {subject}",
+        "is RflySim3D running, at the node's host and window? Is RflySim3D's sensor licence "
+        "enough (free edition: three sensors of vehicle 1)? Does its map have sensors "
+        "(VisionRingBlank sends no Mid-360 data)? If it runs elsewhere: is bind not loopback, and "
+        "the firewall open for UDP {subject}?",
+    ),
+    Reason.NO_COPTERSIM_DATA: Finding(
+        "status:{node}:no_coptersim_data:{subject}",
+        "no data on port {subject}",
+        "does CopterSim run, with this vehicle's id? Does it send to this machine, with UDP mode "
+        "UDP_Full or UDP_Simple? If it runs elsewhere: is bind not loopback, host its address, and "
+        "the firewall open for UDP {subject}?",
+    ),
     Reason.CONFIGURED: _same_id,
     Reason.OTHER_SOURCE: _same_id,
-    Reason.UNKNOWN_FRAME: _unknown_frame,
-    Reason.NOT_FINITE: _dropped_not_finite,
-    Reason.BAD_QUATERNION: _bad_quaternion,
+    Reason.UNKNOWN_FRAME: Finding(
+        "frame:{topic}",
+        "{subject}: no transform connects its frame to the map",
+        "publish that transform on /tf, or correct the message's frame_id",
+    ),
+    Reason.NOT_FINITE: Finding(
+        "not_finite:{topic}",
+        "{subject}: a position or orientation is NaN or infinite",
+        "mend its publisher: NaN is not drawn",
+    ),
+    Reason.BAD_QUATERNION: Finding(
+        "status:{node}:bad_quaternion:{subject}",
+        "{subject}: states are dropped for their orientation",
+        "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)",
+    ),
     Reason.UNKNOWN_PARAMETER: _unknown_parameter,
-    Reason.STALE: _old_stamps,
-    Reason.TOO_OLD: _old_stamps,
+    Reason.STALE: _OLD_STAMPS,
+    Reason.TOO_OLD: _OLD_STAMPS,
 }
-"""Findings by the reason of a report; each takes the reason's subject."""
+"""Findings by the reason of a report, or functions of its subject that return one.
+
+In the texts {subject} stands for the reason's subject, {topic} for the full name of a topic that
+this is, {node} for the node.
+"""
 
 
 def _absolute(topic: str, node: str) -> str:
