@@ -120,17 +120,16 @@ def _table(node: Node) -> list[str]:
         ("subscribes", each.topic_name, _name(each.msg_type), _qos(each.qos_profile))
         for each in node.subscriptions
     }
-    rows |= {("serves", each.srv_name, _name(each.srv_type), "service") for each in node.services}
-    rows |= {
-        ("serves", name, kind.replace("/action/", "/"), "action") for name, kind in _actions(node)
-    }
+    rows |= {("service", each.srv_name, _name(each.srv_type), "") for each in node.services}
+    rows |= {("action", name, kind.replace("/action/", "/"), "") for name, kind in _actions(node)}
     lines = ["| | name | type | QoS |", "| --- | --- | --- | --- |"]
-    order = ("publishes", "subscribes", "serves")
+    order = ("publishes", "subscribes", "action", "service")
     for does, name, kind, qos in sorted(
         rows, key=lambda row: (order.index(row[0]), row[1].lower())
     ):
         if not _is_everywhere(name, kind):
-            lines.append(f"| {does} | `{_shown(name, node.get_name())}` | {kind} | {qos} |")
+            cells = (does, f"`{_shown(name, node.get_name())}`", kind, qos)
+            lines.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
     return lines
 
 
@@ -172,10 +171,16 @@ def _name(kind: Any) -> str:
 
 
 def _qos(profile: QoSProfile) -> str:
-    words = ["reliable" if profile.reliability == ReliabilityPolicy.RELIABLE else "best effort"]
+    """Return what differs from a reliable queue of ten messages, such as "latched, 1"."""
+    words = []
+    if profile.reliability != ReliabilityPolicy.RELIABLE:
+        words.append("best effort")
     if profile.durability == DurabilityPolicy.TRANSIENT_LOCAL:
         words.append("latched")
-    words.append("all" if profile.history == HistoryPolicy.KEEP_ALL else str(profile.depth))
+    if profile.history == HistoryPolicy.KEEP_ALL:
+        words.append("all")
+    elif words or profile.depth != 10:
+        words.append(str(profile.depth))
     return ", ".join(words)
 
 
