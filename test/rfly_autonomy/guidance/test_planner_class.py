@@ -133,7 +133,7 @@ def simulated(plan, terrain):
 
 @pytest.mark.parametrize(
     "seed",
-    [0, *(exhaustively(seed) for seed in range(1, 30))],
+    [0, *(exhaustively(seed) for seed in range(3, 30, 3))],
 )
 def test_the_planned_energy_is_that_of_the_simulated_trip(seed):
     plan, run = trip(seed)

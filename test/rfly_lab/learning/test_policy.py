@@ -458,7 +458,7 @@ def with_rtk() -> SensorParameters:
     "seed",
     [
         2_000_000,
-        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(2_000_001, 2_000_010)),
+        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(2_000_003, 2_000_010, 3)),
     ],
 )
 def test_it_hovers_by_noisy_estimates(seed: int) -> None:
@@ -478,7 +478,7 @@ def test_it_hovers_by_noisy_estimates(seed: int) -> None:
     "seed",
     [
         2_000_001,
-        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(2_000_002, 2_000_010)),
+        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(2_000_003, 2_000_010, 3)),
     ],
 )
 def test_it_hops_by_noisy_estimates(seed: int) -> None:
