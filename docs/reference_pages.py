@@ -31,11 +31,9 @@ _WORDS = {int: "INTEGER", float: "NUMBER", Path: "FILE"}
 
 def commands_page() -> str:
     """Return every command of `rfly` with its arguments and options."""
-    import typer
+    from rfly_bringup.cli.main import command
 
-    from rfly_bringup.cli.main import app
-
-    return "\n".join(_command_sections(typer.main.get_command(app), "rfly"))
+    return "\n".join(_command_sections(command(), "rfly"))
 
 
 def _command_sections(command: Any, name: str) -> Iterator[str]:

@@ -64,8 +64,11 @@ class Rig:
     `run` goes on tick by tick and keeps the motion of every tick.
     """
 
-    def __init__(self, params="scale", terrain=None, *, noise=False, airborne=None, rate=250.0):
-        """Begin at rest; `rate`: of the IMU and the ticks, Hz; 100 is enough on the ground."""
+    def __init__(self, params="scale", terrain=None, *, noise=False, airborne=None, rate=125.0):
+        """Begin at rest; `rate`: of the IMU and the ticks, Hz.
+
+        The shipped IMU has 250 Hz; 125 are enough in flight, 100 on the ground.
+        """
         if isinstance(params, str):
             params = VehicleParameters.load(params)
         self.params = params

@@ -274,6 +274,8 @@ def _load() -> None:
             pkgutil.resolve_name(function)()
 
     _load_type_supports()
+    with suppress(ImportError):
+        pkgutil.resolve_name("rfly_bringup.cli.main:command")()
     inspect.getmodule(sys._getframe())  # fills the table in which rclpy's loggers look up callers
     gc.collect()
     gc.freeze()

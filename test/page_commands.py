@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 import sys
@@ -47,6 +48,15 @@ def run(line: list[str], monkeypatch: Any, capsys: Any) -> tuple[int, str]:
 
 def parse(line: list[str]) -> None:
     """Read the line with the real command's arguments and options, but do not run it."""
+    command, called = _parser()
+    called.clear()
+    command.main(line[1:], prog_name="rfly", standalone_mode=False)
+    assert called, " ".join(line)
+
+
+@functools.cache
+def _parser() -> tuple[Any, list[dict[str, Any]]]:
+    """Return a command line that only notes the options with which a command would be called."""
     called: list[dict[str, Any]] = []
 
     def only_parse(group: Any) -> None:
@@ -58,5 +68,4 @@ def parse(line: list[str]) -> None:
 
     command = typer.main.get_command(app)
     only_parse(command)
-    command.main(line[1:], prog_name="rfly", standalone_mode=False)
-    assert called, " ".join(line)
+    return command, called

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from difflib import get_close_matches
@@ -70,6 +71,12 @@ app.add_typer(sensors_app, name="sensors", rich_help_panel=_WIRE)
 app.command(rich_help_panel=_WIRE)(dissector)
 
 
+@functools.cache
+def command() -> Any:
+    """Return click's command of `app`, which takes typer 30 ms to make; do not change it."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run `rfly`; a mistake of the user is one line on stderr and exit code 2."""
     # typer carries click inside from 0.16 up and imports it before that, so the class is found
@@ -78,7 +85,7 @@ def main() -> None:
 
     try:
         with on_compile(lambda _: say_compiling()):
-            code = app(standalone_mode=False)
+            code = command()(standalone_mode=False)
     except usage_error as error:
         if not error.format_message():  # no arguments: the help is already printed
             sys.exit(2)

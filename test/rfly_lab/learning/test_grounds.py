@@ -103,7 +103,7 @@ def one_box(x: float, y: float, size=(4.0, 4.0, 6.0), **options) -> World:
 @pytest.mark.parametrize("world", ["random", "pillars"])
 @pytest.mark.parametrize("task", IN_WORLDS)
 def test_starts_and_targets_are_clear_of_all_objects(task: str, world: str) -> None:
-    batch = begun(task, 300, world=world)
+    batch = begun(task, 100, world=world)
     reach = batch.params.reach
     targets = batch.episodes.targets
     places = np.concatenate([batch.vehicles.x[:, :3], targets.reshape(-1, 3)])
@@ -127,8 +127,8 @@ def test_the_whole_path_keeps_the_vehicles_reach() -> None:
 def test_without_the_draws_that_were_clear_it_begins_as_on_bare_ground() -> None:
     """The first course that is drawn is that without objects; most are taken as they are."""
     for task in ("hover", "waypoints"):
-        bare = begun(task, 300)
-        among = begun(task, 300, world="random", density=5.0)
+        bare = begun(task, 100)
+        among = begun(task, 100, world="random", density=5.0)
         # the random world covers the whole map, so the places are those of the bare map
         assert among.places == bare.places
         same = (bare.vehicles.x[:, :2] == among.vehicles.x[:, :2]).all(axis=1)
@@ -228,7 +228,7 @@ def test_the_size_of_a_batch_and_the_threads_change_no_bit(task: str) -> None:
     options = {"world": "random", "terrain": "random", "density": 60.0, "world_seed": 3}
     rng = np.random.default_rng(7)
     numbers = len(begun(task, 1, **options).action_names)
-    actions = rng.uniform(-0.2, 1.0, (40, 37, numbers)).astype(np.float32)
+    actions = rng.uniform(-0.2, 1.0, (20, 37, numbers)).astype(np.float32)
     threads = numba.get_num_threads()
     runs = []
     try:
@@ -277,14 +277,14 @@ def test_a_random_terrain_is_that_of_its_seed() -> None:
 
 @pytest.mark.parametrize("task", IN_WORLDS)
 def test_episodes_are_spread_over_random_ground(task: str) -> None:
-    batch = begun(task, 200, terrain="random", world="random", world_seed=5)
+    batch = begun(task, 100, terrain="random", world="random", world_seed=5)
     assert batch.terrain is random_terrain(5)
     x = batch.vehicles.x[:, :2]
     assert np.ptp(x, axis=0).min() > 200.0
-    other = begun(task, 200, terrain="random", world="random", world_seed=6)
+    other = begun(task, 100, terrain="random", world="random", world_seed=6)
     assert (other.vehicles.x[:, 2] != batch.vehicles.x[:, 2]).mean() > 0.9
     for _ in range(5):
-        batch.step(np.zeros((200, len(batch.action_names))))
+        batch.step(np.zeros((100, len(batch.action_names))))
     assert (batch.endings == Ending.RUNNING).all()
 
 
@@ -296,7 +296,7 @@ def test_several_vehicles_begin_clear_of_objects_and_keep_their_places() -> None
     seen = [env.reset(seed=seed)[0] for seed in (1, 2, 1)]
     batch = env.batch
     assert all((seen[0][name] == seen[2][name]).all() for name in env.agents)
-    for _ in range(10):
+    for _ in range(4):
         env.reset()
         places = np.concatenate([batch.vehicles.x[:, :3], batch.episodes.targets.reshape(-1, 3)])
         assert not touched(batch, column(batch.params.reach), places).any()

@@ -68,7 +68,7 @@ SKID = SCALE.replace(name="skid", steered="none", max_steering=0.0)
 
 @pytest.mark.parametrize("vehicle", ["scale", "full", "scale_six", SKID])
 def test_wheels_turn_as_the_chassis_controller_would(vehicle: str | VehicleParameters) -> None:
-    """Over 6 s of speeds and yaw rates at random, stops and turns back among them, tick by tick."""
+    """Over 3 s of speeds and yaw rates at random, stops and turns back among them, tick by tick."""
     batch = begun("path", seed=4, vehicle=vehicle, period=0.01)
     batch.task = batch.task._replace(astray=1e6, duration=1e3)
     p = batch.params
@@ -76,9 +76,9 @@ def test_wheels_turn_as_the_chassis_controller_would(vehicle: str | VehicleParam
     chassis = ChassisController(p)
     rng = np.random.default_rng(1)
     moved = stood = 0
-    for k in range(600):
-        if k % 60 == 0:
-            action = rng.uniform(-1.3, 1.3, 2) * (0.0 if k % 240 == 180 else 1.0)
+    for k in range(300):
+        if k % 50 == 0:
+            action = rng.uniform(-1.3, 1.3, 2) * (0.0 if k % 200 == 150 else 1.0)
         time = 0.01 * (k + 1)
         now, samples = truth(batch, time)
         chassis.sense(samples)
@@ -102,8 +102,8 @@ def test_wheels_turn_as_the_chassis_controller_would(vehicle: str | VehicleParam
         assert batch.endings[0] == Ending.RUNNING
         moved += np.linalg.norm(now.velocity) > 1.0
         stood += np.linalg.norm(now.velocity) < 0.1
-    assert moved > 100
-    assert stood > 10
+    assert moved > 50
+    assert stood > 5
 
 
 def test_it_reaches_speed_and_yaw_rate_as_far_as_physics_allow() -> None:
@@ -135,19 +135,19 @@ def test_it_reaches_speed_and_yaw_rate_as_far_as_physics_allow() -> None:
 
 def test_pure_pursuit_solves_path_and_goal() -> None:
     for task, steps in (("path", 1500), ("goal", 2000)):
-        batch = begun(task, 20)
-        endings = np.zeros(20, int)
+        batch = begun(task, 10)
+        endings = np.zeros(10, int)
         for _ in range(steps):
             seen = batch.observe().astype(float)
             away = np.hypot(seen[:, 0], seen[:, 1])
             angle = np.arctan2(seen[:, 1], seen[:, 0])
             speed = 0.5 if task == "path" else np.clip(0.3 * (away - 1.0), 0.0, 0.7)
             turn = np.clip(6.0 * speed * angle / np.maximum(away, 1.5), -1.0, 1.0)
-            batch.step(np.column_stack([np.broadcast_to(speed, 20), turn]))
+            batch.step(np.column_stack([np.broadcast_to(speed, 10), turn]))
             endings = np.where(endings, endings, batch.endings)
             if endings.all():
                 break
-        assert (endings == Ending.SUCCESS).sum() >= 18
+        assert (endings == Ending.SUCCESS).sum() >= 9
 
 
 def test_it_drives_takes_off_and_drives_on() -> None:
@@ -173,7 +173,7 @@ def test_the_size_of_a_batch_and_the_threads_change_no_bit(kind: str) -> None:
     rng = np.random.default_rng(7)
     options = {"spread": 0.1, "period": 0.02}
     numbers = len(begun("goal", 1, actions=kind).action_names)
-    actions = rng.uniform(-1.0, 1.0, (30, 17, numbers)).astype(np.float32)
+    actions = rng.uniform(-1.0, 1.0, (15, 17, numbers)).astype(np.float32)
     threads = numba.get_num_threads()
     try:
         numba.set_num_threads(1)
