@@ -83,7 +83,7 @@ def record_datagrams(blocks: int, file: Path) -> tuple[Running, str]:
 
 def record_topics(blocks: int, file: Path) -> tuple[Running, str]:
     """Record the topics of a fleet until the limit; return as `record_datagrams`."""
-    from rfly_bringup.topic_recording.mcap_recovery import recover
+    from rfly_bringup.topic_recording.mcap_file import recover
     from rfly_common.errors import TruncatedCaptureError
     from rfly_common.untrusted_files.mcap_reader import McapReader
 

@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 from rfly_suite.msg import RotorCommand, WheelCommand
+from rfly_suite.srv import InjectFault
 from std_msgs.msg import String
 
 from rfly_amphibious.ros.command_msgs import msg_to_rotor_command, msg_to_wheel_command
-from rfly_amphibious.ros.fault_service import FaultService
 from rfly_amphibious.ros.node_parameters import SimulationParameters
 from rfly_amphibious.ros.simulation_topics import SimulationTopics
+from rfly_amphibious.simulation.faults import Fault, fault_kind, parts_of
 from rfly_amphibious.simulation.pacing import Pacer
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout
 from rfly_collision.shapes.shape_file import load_shapes
+from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import CommandError, ConfigError, DynamicsError
 from rfly_common.frames import rotation_matrix
 from rfly_common.ros.diagnostics import Diagnostics
@@ -53,6 +55,7 @@ from rfly_common.ros.simulation_services import (
 )
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.transform_buffer import WORLD
+from rfly_terrain.ros.terrain_topics import NO_MAP_YET
 from rfly_trajectory.fleet.entities import check_place
 
 REPEAT_TICK_S = 0.5
@@ -462,3 +465,60 @@ class VehicleEntity:
 
         simulation.set_pose(position, orientation, twist.linear, to_body @ twist.angular)
         self._moved()
+
+
+MEND = "mend"
+"""Kind of a request that ends the faults of a part."""
+
+
+class FaultService:
+    """Service `~/inject_fault` of a simulation, which is None before the first ground."""
+
+    def __init__(
+        self,
+        node: Node,
+        simulation: Callable[[], Simulation | None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._simulation = simulation
+        self._changed = changed
+        self._log = node.get_logger()
+        node.create_service(InjectFault, "~/inject_fault", self._serve)
+
+    def _serve(self, request: Any, response: Any) -> Any:
+        """Answer a request."""
+        simulation = self._simulation()
+        try:
+            if simulation is None:
+                raise ConfigError(str(NO_MAP_YET))
+            if request.kind == MEND:
+                self._mend(simulation, request)
+            else:
+                fault = self._fault(simulation, request)
+                simulation.inject(fault)
+                self._log.warning(f"{simulation.time:.3f} s: {fault}")
+        except ConfigError as error:
+            response.message = str(error)
+        else:
+            response.success = True
+            self._changed()
+        return response
+
+    def _mend(self, simulation: Simulation, request: Any) -> None:
+        """End the faults of a part. Raise ConfigError if it has none."""
+        check_choice("part", request.part, parts_of(simulation.model.params))
+        if not simulation.mend(request.part):
+            raise ConfigError(f"part: {request.part} has no fault to mend")
+        self._log.info(f"{simulation.time:.3f} s: {request.part} is mended")
+
+    def _fault(self, simulation: Simulation, request: Any) -> Fault:
+        """Return the requested fault from now on."""
+        duration = finite_number("duration_s", request.duration_s, "s", at_least=0.0)
+        return Fault(
+            simulation.time,
+            request.part,
+            fault_kind(request.kind),
+            tuple(float(number) for number in request.value),
+            request.quantity,
+            duration or None,
+        )

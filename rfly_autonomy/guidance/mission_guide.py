@@ -22,13 +22,11 @@ from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
-from rfly_autonomy.guidance.assist_guide import AssistGuide
-from rfly_autonomy.guidance.detour import MOST_DETOURS
-from rfly_autonomy.guidance.detour_guide import DetourGuide
-from rfly_autonomy.guidance.energy_reserve import charge_of_flight
-from rfly_autonomy.guidance.gauge_watch import GaugeWatch
+from rfly_autonomy.guidance.detour_guide import MOST_DETOURS, DetourGuide
+from rfly_autonomy.guidance.gauge_watch import GaugeWatch, charge_of_flight
 from rfly_autonomy.guidance.rolling_guide import RollingGuide
 from rfly_autonomy.guidance.route import Route, RoutePart
+from rfly_autonomy.guidance.thrust_assist import AssistGuide
 from rfly_common.frames import rotation_matrix
 from rfly_missions.mission.legs import DriveLeg, FlyLeg, Leg
 from rfly_terrain.height_map.height_map import HeightMap

@@ -35,8 +35,10 @@ from rfly_autonomy.control.axle_lift import (
 )
 from rfly_autonomy.control.speed_controller import max_virtual_steering
 from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.guidance.route import Route
 from rfly_common.arrays import Floats
 from rfly_common.frames import rotation_matrix
+from rfly_missions.mission.legs import Leg
 
 STALL_TIME = 1.5
 """Time within which a rolling vehicle has to move on, s."""
@@ -376,3 +378,32 @@ class ThrustAssist:
         run = self._way - track[0].way
         is_level = run > 0.4 * self._length and track[-1].height - track[0].height < STEEP * run
         return moved > REAR_UP_WAY * self._length and is_level
+
+
+class AssistGuide:
+    """Part of a mission guide that lets the rotors help where wheels get no further."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget everything, because other legs begin."""
+        self._gaits: ThrustAssist | None = None
+
+    def leave(self, leg: Leg) -> None:
+        """Forget the state of a leg that has ended."""
+        self._gaits = None
+
+    def step(self, now: Estimate, speed: float, dt: float) -> AssistStep:
+        """Return what to do, dt seconds after the last time.
+
+        `speed`: the wanted one, m/s.
+        """
+        if self._gaits is None:
+            self._gaits = ThrustAssist(self._route.params)
+        gait = self._gaits.gait
+        step = self._gaits.update(now, speed, dt)
+        if self._gaits.gait is not gait:
+            self._route.note(now.time, f"thrust assist: {self._gaits.gait.value}")
+        return step

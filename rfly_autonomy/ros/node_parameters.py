@@ -16,7 +16,7 @@ from rfly_autonomy.control.attitude_controller import GEOMETRIC
 from rfly_autonomy.control.stuck import StuckLimits
 from rfly_autonomy.control.teleop import JoystickLayout, TeleopLimits
 from rfly_autonomy.estimation.trust import TrustLimits
-from rfly_autonomy.guidance.detour import MOST_DETOURS
+from rfly_autonomy.guidance.detour_guide import MOST_DETOURS
 from rfly_autonomy.mapping.elevation_map import ElevationParameters
 from rfly_autonomy.mapping.octomap_parameters import OctomapParameters
 from rfly_common.ros.node_parameters import FrameParameters, parameter

@@ -249,7 +249,7 @@ def play_from(
 
 def recover_mcap(source: Path, out: str, *, overwrite: bool) -> None:
     """Write a whole MCAP file from one that was cut off, and print what it holds."""
-    from rfly_bringup.topic_recording.mcap_recovery import recover
+    from rfly_bringup.topic_recording.mcap_file import recover
 
     recovery = recover(source, Path(out), overwrite=overwrite)
     print(

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rfly_bringup.cli import options
-from rfly_bringup.cli.terrain_files import export, import_
+from rfly_bringup.cli.terrain_files import export, import_, tile
 from rfly_bringup.cli.terrain_sight import LatLonOption, positions, profile, viewshed
-from rfly_bringup.cli.terrain_tile import tile
 from rfly_bringup.terminal import printable
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath

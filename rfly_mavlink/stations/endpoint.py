@@ -19,6 +19,8 @@ from rfly_mavlink.dialect.wire import (
     Send,
     Writer,
     load_dialect,
+    newer_message,
+    sender_of,
     target_of,
 )
 from rfly_mavlink.stations.command_protocol import CommandProtocol
@@ -40,7 +42,6 @@ from rfly_mavlink.stations.parameter_protocol import (
 from rfly_mavlink.stations.remote_pilot import Denied, RemotePilot
 from rfly_mavlink.stations.telemetry import Telemetry, TunableBattery
 from rfly_mavlink.stations.terrain_protocol import TerrainServer
-from rfly_mavlink.stations.time_protocol import TimeProtocol
 from rfly_missions.mission.items import Ned
 from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
@@ -48,6 +49,29 @@ from rfly_missions.mission.mavlink_items import (
     LOCAL_NED,
     TERRAIN_FRAMES,
 )
+
+
+class TimeProtocol:
+    """Answers to requests of HANDLED; what answers a request of others is left alone."""
+
+    HANDLED = frozenset({"TIMESYNC", "PING"})
+
+    def __init__(self, send: Send, clock_ns: Callable[[], int]) -> None:
+        self._d = load_dialect()
+        self._send = send
+        self._clock_ns = clock_ns
+
+    def handle(self, message: Any, address: Address) -> None:
+        """Take one of HANDLED, for this vehicle; `address` is its sender's."""
+        sender = sender_of(message)
+        if message.get_type() == "PING":
+            if (message.target_system, message.target_component) == (0, 0):
+                ping = self._d.MAVLink_ping_message(message.time_usec, message.seq, *sender)
+                self._send(ping, address)
+        elif message.tc1 == 0:
+            now = max(1, self._clock_ns())  # 0 would make it a request
+            self._send(newer_message("TIMESYNC", now, message.ts1, *sender), address)
+
 
 PEER_SILENCE_S = 15.0
 """Wall time, s, after which a silent ground station counts as gone."""

@@ -33,7 +33,6 @@ from numpy.typing import ArrayLike
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
 from rfly_missions.execution.completion_monitor import CustomDone, ItemProgress
-from rfly_missions.execution.fence_watch import FenceWatch
 from rfly_missions.execution.flown_items import (
     RaisedItem,
     TooLow,
@@ -69,7 +68,7 @@ from rfly_missions.mission.checks import (
     check_returns,
     tags_of,
 )
-from rfly_missions.mission.geofence import Geofence
+from rfly_missions.mission.geofence import FenceWatch, Geofence
 from rfly_missions.mission.items import (
     MissionCommand,
     MissionItem,

@@ -32,7 +32,7 @@ from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.velocity_commands import VelocityCommands
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
-from rfly_ue_bridge.codec.offboard import ControlMode, encode_offboard, encode_offboard_frame
+from rfly_ue_bridge.codec.coptersim import ControlMode, encode_offboard, encode_offboard_frame
 from rfly_ue_bridge.ros.coptersim_topics import CopterSimTopics
 from rfly_ue_bridge.ros.node_parameters import OffboardParameters
 from rfly_ue_bridge.sockets.udp_sender import UdpSender

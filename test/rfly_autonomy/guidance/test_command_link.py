@@ -13,7 +13,7 @@ from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.simulation.faults import Fault, FaultKind
 from rfly_autonomy.control.flight_controller import COMMAND_TIMEOUT, HOVER_TIME
 from rfly_autonomy.control.setpoint import Setpoint
-from rfly_autonomy.guidance.command_link import CommandLink
+from rfly_autonomy.guidance.on_board import CommandLink
 
 PERIOD = 0.02
 

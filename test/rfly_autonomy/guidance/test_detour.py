@@ -13,7 +13,7 @@ from marks import exhaustively
 
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.guidance.detour import MOST_DETOURS, Detours
+from rfly_autonomy.guidance.detour_guide import MOST_DETOURS, Detours
 from rfly_lab.runs.closed_loop import run_closed_loop
 from rfly_lab.runs.run import run_scenario
 from rfly_missions.mission.legs import DriveLeg

@@ -10,8 +10,7 @@ import math
 import pytest
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.guidance.energy_reserve import charge_per_second
-from rfly_autonomy.guidance.gauge_watch import GaugeFault, GaugeWatch
+from rfly_autonomy.guidance.gauge_watch import GaugeFault, GaugeWatch, charge_per_second
 
 PARAMS = VehicleParameters.load("scale")
 RATE = charge_per_second(PARAMS)

@@ -14,7 +14,7 @@ import pytest
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.estimate import Estimate
-from rfly_autonomy.guidance.energy_reserve import charge_of_flight
+from rfly_autonomy.guidance.gauge_watch import charge_of_flight
 from rfly_autonomy.guidance.mission_guide import ASKING_TIME, HOVER_TIME, MissionGuide
 from rfly_common.errors import PlanError
 from rfly_common.frames import euler_to_quat

@@ -9,8 +9,7 @@ import struct
 
 import pytest
 
-from rfly_bringup.topic_recording.mcap_file import McapWriter
-from rfly_bringup.topic_recording.mcap_recovery import recover
+from rfly_bringup.topic_recording.mcap_file import McapWriter, recover
 from rfly_bringup.topic_recording.topics import TopicChoice
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 from rfly_common.untrusted_files.bag_reader import is_bag

@@ -11,7 +11,7 @@ import coptersim_datagrams as datagrams
 import pytest
 
 from rfly_common.errors import PacketError
-from rfly_ue_bridge.codec.offboard import (
+from rfly_ue_bridge.codec.coptersim import (
     OFFBOARD,
     ControlMode,
     encode_offboard,

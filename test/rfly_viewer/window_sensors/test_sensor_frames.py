@@ -20,8 +20,7 @@ from rfly_terrain.world.models import CLASSES
 from rfly_ue_bridge import VisionSensor, decode_payload, encode_pose
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
-from rfly_viewer.window_sensors.lidar_patterns import rosette
-from rfly_viewer.window_sensors.sensor_frames import check, class_palette, encode, measure
+from rfly_viewer.window_sensors.sensor_frames import check, class_palette, encode, measure, rosette
 from rfly_viewer.window_sensors.window_scene import WindowScene
 
 CAR_TYPE = 50
