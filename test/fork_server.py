@@ -58,10 +58,10 @@ _LATER = (
     "encodings.idna",
     "rfly_bringup.cli.main",
     "rfly_bringup.ros.command_client",
-    "rfly_bringup.cli.ros.mission_client",
-    "rfly_bringup.cli.ros.topic_commands",
-    "rfly_bringup.cli.ros.play_topics",
-    "rfly_bringup.doctor.ros.graph_watch",
+    "rfly_bringup.ros.mission_client",
+    "rfly_bringup.ros.topic_commands",
+    "rfly_bringup.ros.play_topics",
+    "rfly_bringup.ros.graph_watch",
     "rfly_bringup.runner.up",
 )
 """Modules that nodes and commands import when they run, where they are installed."""

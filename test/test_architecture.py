@@ -71,7 +71,7 @@ def room_of(module: str) -> str:
 
 
 def folder_of(module: str) -> str:
-    """Return the folder right below its package: `rfly_bringup.doctor` of `….doctor.ros.x`."""
+    """Return the folder right below its package: `rfly_terrain.files` of `….files.points`."""
     return ".".join(room_of(module).split(".")[:2])
 
 

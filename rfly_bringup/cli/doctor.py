@@ -14,8 +14,8 @@ from rfly_bringup.terminal import printable
 
 if TYPE_CHECKING:
     from rfly_bringup.doctor.findings import Finding
-    from rfly_bringup.doctor.ros.graph_watch import GraphWatch
     from rfly_bringup.doctor.snapshot import Snapshot
+    from rfly_bringup.ros.graph_watch import GraphWatch
 
 WATCHED_S = 5.0
 """Default time, s: nodes report once a second, and an absent machine is known after three."""
@@ -59,7 +59,7 @@ def doctor(
 
 def _watch() -> "GraphWatch":
     with needs_ros("a look at running nodes"):
-        from rfly_bringup.doctor.ros.graph_watch import GraphWatch
+        from rfly_bringup.ros.graph_watch import GraphWatch
     return GraphWatch()
 
 

@@ -56,7 +56,7 @@ def drive(
     from rfly_autonomy.control.teleop import TeleopLimits
 
     with needs_ros("driving a running vehicle from a Linux terminal"):
-        from rfly_bringup.cli.ros.keyboard_teleop import drive as run
+        from rfly_bringup.ros.keyboard_teleop import drive as run
     run(
         vehicle,
         TeleopLimits(drive_speed, curvature, fly_speed, climb_speed, math.radians(yaw_rate)),

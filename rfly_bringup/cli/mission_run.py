@@ -19,7 +19,7 @@ from rfly_bringup.cli.options import needs_ros
 from rfly_bringup.terminal import printable
 
 if TYPE_CHECKING:
-    from rfly_bringup.cli.ros.mission_client import MissionClient, Show
+    from rfly_bringup.ros.mission_client import MissionClient, Show
 
 _Name = Annotated[
     str,
@@ -139,7 +139,7 @@ def _command(namespace: str, name: str, command: str, done: str) -> None:
 def _client(namespace: str, name: str) -> "MissionClient":
     """Return a client of a vehicle's mission in the running mission_node."""
     with needs_ros("asking a running mission_node (unlike `rfly mission fly`)"):
-        from rfly_bringup.cli.ros.mission_client import MissionClient
+        from rfly_bringup.ros.mission_client import MissionClient
     return MissionClient(namespace, name)
 
 

@@ -312,5 +312,5 @@ def _bridge(namespace: str):  # type: ignore[no-untyped-def]  # the class is of 
     with options.needs_ros(
         "asking a running ue_bridge_node (unlike `rfly objects place` without --bridge)"
     ):
-        from rfly_bringup.cli.ros.bridge_client import BridgeClient
+        from rfly_bringup.ros.bridge_client import BridgeClient
     return BridgeClient(namespace)

@@ -225,7 +225,7 @@ def play_from(
     `names`: new names of topics by those of the recording.
     """
     with needs_ros("replaying topics"):
-        from rfly_bringup.cli.ros.play_topics import play_topics
+        from rfly_bringup.ros.play_topics import play_topics
 
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with (

@@ -475,7 +475,7 @@ def fault(
         raise typer.BadParameter(f"--value {value}: expected numbers, such as 3,-2,0") from None
 
     with options.needs_ros("asking a running amphibious_sim_node"):
-        from rfly_bringup.cli.ros.bridge_client import FaultClient
+        from rfly_bringup.ros.bridge_client import FaultClient
 
     with FaultClient(namespace) as client:
         client.inject(part, kind, quantity, numbers, duration)

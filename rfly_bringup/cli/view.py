@@ -344,7 +344,7 @@ def _serve_foxglove(host: str, port: int, topics: Sequence[str], exclude: Sequen
     from rfly_bringup.topic_recording.topics import TopicChoice
 
     with options.needs_ros("rfly view --foxglove"):
-        from rfly_bringup.cli.ros.topic_commands import serve_foxglove
+        from rfly_bringup.ros.topic_commands import serve_foxglove
 
     layout = installed(Path("share") / "rfly_suite" / "config" / "foxglove.json")
     connect = "Foxglove: open a connection, Foxglove WebSocket,"

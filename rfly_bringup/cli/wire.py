@@ -225,7 +225,7 @@ def record(
                 "-: an MCAP file ends with an index of itself, so it takes a name, not a pipe"
             )
         with options.needs_ros("recording topics"):
-            from rfly_bringup.cli.ros.topic_commands import record_topics
+            from rfly_bringup.ros.topic_commands import record_topics
 
         record_topics(
             out,

@@ -52,7 +52,11 @@ from rfly_missions.mission.mavlink_items import (
 
 
 class TimeProtocol:
-    """Answers to requests of HANDLED; what answers a request of others is left alone."""
+    """Answers to requests of HANDLED; what answers a request of others is left alone.
+
+    https://mavlink.io/en/services/timesync.html and https://mavlink.io/en/services/ping.html. The
+    time is that of the node's clock, which also stamps poses and so telemetry.
+    """
 
     HANDLED = frozenset({"TIMESYNC", "PING"})
 

@@ -7,7 +7,7 @@ Pictures and points come from the rays of the land-air vehicle's cameras and lid
 All rays of a frame are sent at one moment. What RflySim's manual leaves open is decided here:
 
 - depth is along the optical axis
-- angles of a lidar's request are in degrees, positive to the right and upwards, as yaw and pitch are
+- angles of a lidar's request are in degrees, positive to the right and upwards
 - points are x forward, y left, z up of the sensor; type 21 is NED of the map, in float32
 - a ray that hits nothing is the point 0 0 0; a range finder reads its greatest range, id -1
 - seg is the class of what is hit, as in `placed_objects`, 254 for the ground

@@ -360,7 +360,7 @@ def test_vehicles_get_other_ids_in_a_replay():
     from rclpy.serialization import deserialize_message, serialize_message
     from rfly_suite import msg
 
-    from rfly_bringup.cli.ros.play_topics import ID_FIELDS, _with_new_ids
+    from rfly_bringup.ros.play_topics import ID_FIELDS, _with_new_ids
     from rfly_bringup.topic_recording.topics import IdMap
 
     ids = IdMap(["1:=2", "2:=1", "9:=5"])
@@ -390,7 +390,7 @@ def test_messages_that_cannot_get_new_ids_are_counted(tmp_path):
     from rclpy.serialization import deserialize_message, serialize_message
     from rfly_suite.msg import VehicleState
 
-    from rfly_bringup.cli.ros.play_topics import _Messages
+    from rfly_bringup.ros.play_topics import _Messages
     from rfly_bringup.topic_recording.mcap_file import McapWriter
     from rfly_bringup.topic_recording.topics import IdMap
     from rfly_common.untrusted_files.bag_reader import open_bag

@@ -19,7 +19,7 @@ SHORT_LIVED = {
     "rfly_common/startup.py",  # ends the process
     "rfly_common/ros/run_loop.py",  # one piece of work, whose error its caller gets
     "rfly_common/threads/processes.py",  # waits for the end of the parent
-    "rfly_bringup/doctor/ros/graph_watch.py",  # one question to a window
+    "rfly_bringup/ros/graph_watch.py",  # one question to a window
     "rfly_bringup/runner/supervisor.py",  # the lines of a child, until it ends
     "rfly_bringup/demo/demo.py",  # imports
     "rfly_bringup/topic_recording/foxglove_server.py",  # an asyncio loop, whose tasks do not end it

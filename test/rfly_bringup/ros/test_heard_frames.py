@@ -11,7 +11,7 @@ import pytest
 from optional_parts import late_module
 
 pytestmark = pytest.mark.ros
-graph_watch = late_module("rfly_bringup.doctor.ros.graph_watch")
+graph_watch = late_module("rfly_bringup.ros.graph_watch")
 
 
 def transforms(*edges: tuple[str, str]) -> Any:

@@ -269,8 +269,8 @@ def test_the_table_stays_after_ctrl_c(healthy):
 
 def test_what_nobody_would_say_of_a_bridge_is_left_out():
     """Numbers that are none, thousands of millions of windows, parameters of other types."""
-    from rfly_bringup.doctor.ros import graph_watch
     from rfly_bringup.doctor.snapshot import OK, DiagnosticReport
+    from rfly_bringup.ros import graph_watch
 
     def rate(before, after):
         status = DiagnosticReport("/b", "bridge", OK, "", "", {"sent_datagrams": before}, 0.0, None)
