@@ -418,6 +418,7 @@ class FlightController:
             self._clearance.sense(height, samples.joints)
         if samples.joints is not None:
             self._encoders_time = float(samples.joints.time[-1])
+            self._wheels.witness(self._dead_reckoning.lift, self._specific_thrust)
             self._check_rotors(samples.joints)
         elif imu is not None and self.time - self._encoders_time > ENCODER_TIMEOUT:
             self._check_unmeasured_rotors()
@@ -531,10 +532,7 @@ class FlightController:
             else clearance.above_last_ground(altitude, now.rotation)
         )
 
-        squares = 0.0
-        for speed in self.attitude_loop.expected.tolist():
-            squares += speed * speed
-        thrust = self.params.thrust_coefficient * squares
+        thrust = self.params.mass * self._specific_thrust
         return ModeInputs(
             wheels_down,
             load_share,
@@ -549,6 +547,14 @@ class FlightController:
             forward=forward,
             aside=aside,
         )
+
+    @property
+    def _specific_thrust(self) -> float:
+        """Thrust of the rotors by their expected speeds, for each kg, m/s²."""
+        squares = 0.0
+        for speed in self.attitude_loop.expected.tolist():
+            squares += speed * speed
+        return self.params.thrust_coefficient * squares / self.params.mass
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:
         """Begin a mode; a setpoint that is too old does not count in it."""

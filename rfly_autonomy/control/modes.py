@@ -217,10 +217,20 @@ class ModeLogic:
         self._held = 0.0
         """Time for which the condition of the mode's next transition has held, s."""
 
+        self._strut_share = math.nan
+        """Share of the weight that the wheels carry by the struts; NaN if it is unknown."""
+
     @property
     def is_carried(self) -> bool:
         """True if the wheels carry more of the weight than a flight leaves them."""
-        return self.contact.load_share > RAMP_LOAD
+        return self._carry(RAMP_LOAD)
+
+    def _carry(self, share: float) -> bool:
+        """Return whether the wheels carry more than a share of the weight.
+
+        Struts outvote load cells that show load where there is none.
+        """
+        return self.contact.load_share > share and not self._strut_share <= share
 
     def request(self, wanted: Mode, now: ModeInputs) -> str:
         """Change to a mode of ALLOWED_FROM, if allowed.
@@ -241,10 +251,11 @@ class ModeLogic:
     def update(self, now: ModeInputs, dt: float) -> Mode:
         """Return the mode after dt more seconds in a situation."""
         self.contact.update(now.wheels_down, now.load_share, dt)
+        self._strut_share = now.strut_share
         self.since += dt
 
         if self.mode in TAKING_OFF:
-            lifted = self._holds(not self.contact.wheels_down >= 0.5, LIFTED_TIME, dt)
+            lifted = self._holds(self._is_off_ground(now), LIFTED_TIME, dt)
             if lifted and now.clearance > LIFTED_CLEARANCE:
                 self._enter(Mode.FLIGHT)
             elif self.mode is Mode.ROLLING_TAKEOFF and self._is_too_slow(now):
@@ -259,6 +270,12 @@ class ModeLogic:
             elif self._stands(now, self.since):
                 self._enter(Mode.DRIVE)
         return self.mode
+
+    def _is_off_ground(self, now: ModeInputs) -> bool:
+        """Return whether no wheel has load, by the load cells or by struts and height together."""
+        hangs = now.strut_share <= TOUCHED_SHARE
+        high = now.clearance_measured and now.clearance > LIFTED_CLEARANCE
+        return not self.contact.wheels_down >= 0.5 or (hangs and high)
 
     def _is_too_slow(self, now: ModeInputs) -> bool:
         """Return whether a rolling take-off has lost its speed on the ground."""
@@ -336,8 +353,7 @@ class ModeLogic:
         if self.mode is Mode.ABORT and not self._stands_aborted(now):
             return "it does not stand on its wheels yet"
 
-        lifted = not self.contact.wheels_down >= 0.5
-        airborne = lifted and now.clearance > LIFTED_CLEARANCE
+        airborne = self._is_off_ground(now) and now.clearance > LIFTED_CLEARANCE
         if wanted is Mode.FLIGHT and not airborne:
             return f"it is only {now.clearance:.2f} m above the ground, too low to fly on"
         return ""
@@ -346,7 +362,7 @@ class ModeLogic:
         """Return whether the vehicle stands on its wheels, by their load or after a touch-down."""
         touch_down = self.touch_down
         by_time = touch_down.touched and self._stands(now, touch_down.since)
-        return by_time or self.contact.load_share > STANDING_SHARE
+        return by_time or self._carry(STANDING_SHARE)
 
 
 def _above(share: float, least: float) -> bool | None:

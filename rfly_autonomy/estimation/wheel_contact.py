@@ -37,11 +37,20 @@ AGREES = 0.15
 FLIGHT_TIMEOUT = 0.05
 """Age at which the witnesses of a flight no longer count, s."""
 
-MOST_LYING = 0.8
-"""Share of readings with load in flight above which load cells are at fault."""
+LYING_TIME = 1.0
+"""Time over which readings with load in flight are counted, s: longer than any bounce."""
 
-FEW_LYING = 0.2
+MOST_LYING = 0.3
+"""Share of readings with load in flight above which load cells are at fault.
+
+A noisy cell that shows no negative loads shows one in less than half of its readings.
+"""
+
+FEW_LYING = 0.1
 """The same below which they are sound again."""
+
+FORGOTTEN = 1e-3
+"""Share below which no such reading counts any more."""
 
 LEAST_LOAD = 0.05
 """Share of a wheel's static load below which the struts show none.
@@ -248,12 +257,14 @@ class FlightLoads:
         gap = time - self._time
         self._time = time
         shows = any(abs(each) > limit for each, limit in zip(load, self._loads, strict=True))
-        if not shows and not self.lies:
-            self._share = 0.0
-            return False
+        if not shows and self._share == 0.0:
+            return self.lies
         if not 0.0 <= gap < STUCK_TIME or not self._flies(time):
             return self.lies
-        self._share += -math.expm1(-gap / STUCK_TIME) * (float(shows) - self._share)
+
+        self._share += -math.expm1(-gap / LYING_TIME) * (float(shows) - self._share)
+        if self._share < FORGOTTEN:
+            self._share = 0.0
         if self._share > MOST_LYING and not self.lies:
             self.since = time - STUCK_TIME
             self.lies = True
@@ -263,11 +274,15 @@ class FlightLoads:
 
 
 class WheelContact:
-    """Newest loads of the wheels by load cells and by struts, each until it is too old or stuck."""
+    """Newest loads of the wheels by load cells and by struts, each until it is too old or at fault.
+
+    Load cells that show load in flight are found with the help of `witness`.
+    """
 
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
         self._watch = LoadWatch(params)
+        self._flight = FlightLoads(params)
         self._measured: Floats | None = None
         self._measured_time = -math.inf
         self._joints: JointSamples | None = None
@@ -281,7 +296,9 @@ class WheelContact:
         if samples.wheel_loads is not None:
             self._measured = samples.wheel_loads.load[-1]
             self._measured_time = float(samples.wheel_loads.time[-1])
-            self._watch.update("wheel_loads", self._measured_time, self._measured.tolist())
+            loads = self._measured.tolist()
+            self._watch.update("wheel_loads", self._measured_time, loads)
+            self._flight.update(self._measured_time, loads)
         if samples.joints is not None and samples.joints.strut.shape[1] == len(self._params.wheels):
             self._take_struts(samples.joints)
 
@@ -292,10 +309,19 @@ class WheelContact:
             self._struts_time = float(joints.time[-1])
             self._watch.update("encoders", self._struts_time, joints.strut[-1].tolist())
 
+    def witness(self, force: float, thrust: float) -> None:
+        """Take in the force that the accelerometer measures and that of the rotors, m/s².
+
+        Both are along the body's z axis, at the time of the newest joints.
+        """
+        if self._joints is not None:
+            self._flight.witness(self._struts_time, self._joints.strut[-1], force, thrust)
+
     def measured(self, time: float) -> Floats | None:
         """Return the loads of the load cells, (wheels,), N; None if they are unknown at `time`."""
         is_old = time - self._measured_time > SENSOR_TIMEOUT
-        return None if is_old or self._watch.is_stuck("wheel_loads") else self._measured
+        is_faulty = self._watch.is_stuck("wheel_loads") or self._flight.lies
+        return None if is_old or is_faulty else self._measured
 
     def by_struts(self, time: float) -> Floats | None:
         """Return the loads by the struts, (wheels,), N; None if they are unknown at `time`."""

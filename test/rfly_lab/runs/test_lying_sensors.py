@@ -84,6 +84,43 @@ def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbin
     assert run.touchdowns[0].level_speed < 1.0
 
 
+@pytest.mark.parametrize(
+    ("time", "fault", "vehicle"),
+    [
+        (IN_FLIGHT, "kind: biased, value: 50", "scale"),
+        *(
+            exhaustively(time, fault, vehicle)
+            for time in (2.0, IN_TAKEOFF, IN_FLIGHT, 5.9)
+            for fault in (
+                "kind: biased, value: 50",
+                "kind: noisy, value: 10",
+                "kind: noisy, value: 50",
+                "kind: noisy, value: [0, 0, 90, 0]",
+            )
+            for vehicle in ("scale", "scale_quad")
+        ),
+    ],
+)
+def test_load_cells_that_show_load_in_flight_keep_no_mode_and_end_none(time, fault, vehicle):
+    """TAKEOFF climbed on for ever, and LAND stopped the rotors at 2 m: the wheels seemed to stand.
+
+    LAND is requested at 5.9 s.
+    """
+    events = f"{{time_s: {time}, fault: {{part: wheel_loads, {fault}}}}}"
+    text = HOP.format(seed=1, events=events).replace("vehicle: scale", f"vehicle: {vehicle}")
+    run = closed_run(text).run
+    assert run.reached, run.ending
+    assert (run.position[:, 2] - run.position[0, 2]).max() < HEIGHT + 0.5
+    assert [mode for _, mode in run.modes[2:]] == [
+        Mode.TAKEOFF,
+        Mode.FLIGHT,
+        Mode.LAND,
+        Mode.SPOOL_DOWN,
+    ]
+    assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
+    assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
+
+
 @pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2)])
 @pytest.mark.parametrize(
     "fault",
