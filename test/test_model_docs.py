@@ -172,7 +172,7 @@ def tables(number: str) -> list[list[list[str]]]:
     return [[[cell.strip("`") for cell in row] for row in table] for table in rows]
 
 
-TABLE = {(table[0][0], row[0]): row for table in tables("15.1") for row in table[1:]}
+TABLE = {tuple(row[0].split(".", 1)): row for row in tables("15.1")[0][1:]}
 
 
 def keys_of(schema: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
