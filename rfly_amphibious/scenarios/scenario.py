@@ -335,7 +335,8 @@ class _ScenarioReader:
         drive_speed = mission.get("drive_speed_mps", DRIVE_SPEED)
         fly_speed = mission.get("fly_speed_mps", FLY_SPEED)
         try:
-            return legs_of(steps, start, terrain, drive_speed, fly_speed)
+            may_roll = bool(mission.get("rolling", False))
+            return legs_of(steps, start, terrain, drive_speed, fly_speed, may_roll)
         except StepError as error:
             path = ("mission", "items", error.step) if "items" in mission else ("mission",)
             self._fail(path, error)
@@ -406,6 +407,10 @@ class _ScenarioReader:
             self._fail(
                 ("mission", "items", index, "rolling"),
                 "a waypoint has none; expected at take-offs and landings only",
+            )
+        if "rolling" in item and self._content["mission"].get("rolling", False):
+            self._fail(
+                ("mission", "items", index, "rolling"), "the mission's own key rolling decides that"
             )
 
         refused, reason = _REFUSED_KEYS.get(mode, ("", ""))

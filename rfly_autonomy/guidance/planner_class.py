@@ -10,11 +10,21 @@ changes of speed take the times that the controllers and the guidance give them.
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.dynamics.trim import steady_flight
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.flight_modes import CLIMB_SPEED, RAMP_SHARE, RAMP_TIME
+from rfly_autonomy.control.flight_modes import (
+    CLIMB_SPEED,
+    FLARE_BELOW,
+    FLARE_SINK,
+    RAMP_SHARE,
+    RAMP_TIME,
+    ROLLING_CLIMB,
+    ROLLING_RAMP_TIME,
+    ROLLING_SINK,
+)
 from rfly_autonomy.control.path_following import (
     ARRIVING,
     BRAKING,
@@ -25,8 +35,18 @@ from rfly_autonomy.control.path_following import (
     SINKING,
     SPEED_LAG,
 )
+from rfly_autonomy.guidance.rolling import (
+    ALIGNING,
+    LIFT_OFF_TIME,
+    MOST_ROUGHNESS,
+    RAMP_HOVER,
+    roll_out_length,
+    stopping_distance,
+)
+from rfly_autonomy.guidance.rolling_choice import GLIDE_ROOM
 from rfly_common.physics import AIR_DENSITY, GRAVITY
-from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
+from rfly_missions.mission.legs import CHOSEN_LANDING
+from rfly_terrain.planning.vehicle_classes import Driving, Flying, Rolling, VehicleClass
 
 LOW = 5.0
 """Height below which a landing sinks slowly, m."""
@@ -49,6 +69,7 @@ def planner_class(params: VehicleParameters, template: VehicleClass) -> VehicleC
         mass=params.mass,
         drive=_driving(params, drive),
         fly=_flying(params, fly),
+        rolling=_rolling(params, min(drive.speed, fly.speed)),
     )
 
 
@@ -62,7 +83,7 @@ def _driving(p: VehicleParameters, drive: Driving) -> Driving:
         regeneration=p.regeneration,
         idle_power=p.avionics_power,
         start_energy=_start_energy(p, drive.speed, resistance),
-        stopping_distance=_stopping_distance(drive.speed),
+        stopping_distance=stopping_distance(drive.speed),
     )
 
 
@@ -71,18 +92,13 @@ def _air(p: VehicleParameters, speed: float, square: float) -> float:
     return p.linear_drag[0] * speed + 0.5 * AIR_DENSITY * p.drag_area[0] * square
 
 
-def _stopping_distance(speed: float) -> float:
-    """Return the distance in which the guidance slows down from `speed`, m."""
-    return speed**2 / (2.0 * BRAKING) + speed * SPEED_LAG
-
-
 def _start_energy(p: VehicleParameters, speed: float, resistance: float) -> float:
     """Return the energy of a start and a stop beyond that of the way at `speed`, J.
 
     While the vehicle slows down, evenly, its kinetic energy does the work against the resistance,
     and the motors give back a share of the rest. `resistance`: at `speed`, N.
     """
-    way = _stopping_distance(speed)
+    way = stopping_distance(speed)
     longer = speed / BRAKING + SPEED_LAG - way / speed
     slowing = p.rolling_resistance * p.mass * GRAVITY
     slowing += _air(p, 2.0 / 3.0 * speed, 0.5 * speed**2)
@@ -93,15 +109,16 @@ def _start_energy(p: VehicleParameters, speed: float, resistance: float) -> floa
     return driven - given_back + p.avionics_power * longer
 
 
+def _power(p: VehicleParameters, speed: float, climb: float) -> float:
+    """Return the power from the battery in steady flight, W."""
+    model = AmphibiousModel(p, ground_effect=False)
+    shafts = steady_flight(model, speed, climb=climb).rotor_power
+    return shafts / p.rotor_efficiency + p.avionics_power
+
+
 def _flying(p: VehicleParameters, fly: Flying) -> Flying:
     """Return the energy use of flying at the template's speed."""
-    model = AmphibiousModel(p, ground_effect=False)
-
-    def power(speed: float, climb: float) -> float:
-        """Return the power from the battery in steady flight, W."""
-        shafts = steady_flight(model, speed, climb=climb).rotor_power
-        return shafts / p.rotor_efficiency + p.avionics_power
-
+    power = partial(_power, p)
     hover = power(0.0, 0.0)
     sinking = power(0.0, -SINKING)
     lifting = power(0.0, CLIMBING) - hover
@@ -122,4 +139,29 @@ def _flying(p: VehicleParameters, fly: Flying) -> Flying:
         landing_energy=settling + hover * ARRIVING,
         acceleration=FLIGHT_ACCELERATION,
         corner_step=CORNER_STEP,
+    )
+
+
+def _rolling(p: VehicleParameters, speed: float) -> Rolling:
+    """Return ground and energy of rolling take-offs and landings; at most at `speed`, m/s."""
+    landing_speed = min(speed, CHOSEN_LANDING)
+    sink_power = _power(p, landing_speed, -ROLLING_SINK)
+    lift_off = RAMP_HOVER * ROLLING_RAMP_TIME * _power(p, 0.0, 0.0)
+    lift_off += (LIFT_OFF_TIME - ROLLING_RAMP_TIME) * _power(p, speed, 0.0)
+    flare_time = FLARE_BELOW / FLARE_SINK - FLARE_BELOW / ROLLING_SINK
+    return Rolling(
+        takeoff_speed=speed,
+        climb_rate=ROLLING_CLIMB,
+        climb_power=_power(p, speed, ROLLING_CLIMB),
+        landing_speed=landing_speed,
+        sink_rate=ROLLING_SINK,
+        sink_power=sink_power,
+        lift_off_energy=lift_off,
+        flare_energy=sink_power * flare_time,
+        run_up=speed * (ALIGNING + LIFT_OFF_TIME),
+        braking=stopping_distance(speed),
+        flare=landing_speed * flare_time + GLIDE_ROOM,
+        roll_out=roll_out_length(landing_speed),
+        track=p.track,
+        max_roughness=MOST_ROUGHNESS * float(p.rolling_radius.min()),
     )

@@ -14,18 +14,32 @@ from numpy.typing import ArrayLike
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.flight_modes import (
+    CLIMB_SPEED,
+    FAST_DESCENT,
     FLARE_BELOW,
     FLARE_SINK,
+    RAMP_SHARE,
+    RAMP_TIME,
     ROLLING_CLIMB,
     ROLLING_RAMP_TIME,
     ROLLING_SINK,
+    SLOW_BELOW,
+    SLOW_DESCENT,
 )
-from rfly_autonomy.control.path_following import BRAKING, SPEED_LAG
+from rfly_autonomy.control.path_following import (
+    ARRIVING,
+    BRAKING,
+    CLIMBING,
+    FLIGHT_ACCELERATION,
+    RISEN,
+    SPEED_LAG,
+)
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.arrays import Floats
 from rfly_missions.mission.legs import FlyLeg, Place
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.planning.rolling_tracks import EARLY_TIME, slant_problem, track_problem
 
 SPEEDING_UP = 2.5 * SPEED_LAG
 """Time in which a standing vehicle comes to a rolling speed, s."""
@@ -39,29 +53,21 @@ FAST_ENOUGH = 0.9
 LIFT_OFF_TIME = ROLLING_RAMP_TIME + 0.7
 """Time from the rise of the thrust to the lift-off, s."""
 
-EARLY = 1.0
-"""Time by which a touch-down may come early, s."""
-
 WAITING = 1.0
 """Time by which a glide may begin late, s: the vehicle has to come on course first."""
 
 LATE = 2.5
 """Time by which a touch-down may come late, s: the ground carries, or the height is wrong."""
 
-MOST_SLOPE = math.radians(5.0)
-"""Slope of a track beyond which no vehicle rolls on it, rad."""
-
 MOST_ROUGHNESS = 0.5
 """Deviation of a track from its straight profile, as a share of the tyre's radius."""
 
-ROUGHNESS_LENGTH = 2.0
-"""Length of the profile from which it deviates, m."""
-
-CLEAR_SHARE = 0.5
-"""Share of the height of a climb or glide up to which the ground below it may rise."""
-
 OFF_COURSE = math.radians(8.0)
 """Largest angle between a vehicle and its track, rad."""
+
+
+RAMP_HOVER = RAMP_SHARE**1.5 / 2.5
+"""Energy of a second in which the thrust rises evenly, in seconds of hovering."""
 
 
 def stopping_distance(speed: float) -> float:
@@ -154,72 +160,31 @@ def roll_out_length(speed: float) -> float:
     return speed * LATE + stopping_distance(speed)
 
 
-def track_problem(
-    track: Track,
-    first: float,
-    last: float,
-    params: VehicleParameters,
-    terrain: HeightMap | None,
-) -> str:
-    """Return why no vehicle rolls from `first` to `last` (m along a track); "" if one can.
+def hover_saved_off(speed: float, fly_speed: float, height: float) -> float:
+    """Return how many seconds of hovering a rolling take-off saves.
 
-    The ground has to be on the map, neither steep nor rough, under all wheels.
+    `speed`: of rolling, m/s; `fly_speed`: of the flight, m/s; `height`: of its begin, m. Eq. 9.3.
     """
-    if terrain is None:
-        return ""
-    step = min(0.5 * params.wheelbase, 0.25)
-    along = np.arange(first, last + step, step)
-    half = 0.5 * params.track
-    left = np.array((-track.direction[1], track.direction[0])) * half
-    middle = np.asarray(track.start) + along[:, None] * np.asarray(track.direction)
-    rows = [middle + side * left for side in (-1.0, 0.0, 1.0)]
-
-    if not all(np.asarray(terrain.inside(row[:, 0], row[:, 1])).all() for row in rows):
-        return "the track leads off the map"
-    heights = np.array([terrain.altitude(row[:, 0], row[:, 1]) for row in rows])
-
-    # slope over ROUGHNESS_LENGTH along, and over the track width across
-    count = max(2, round(ROUGHNESS_LENGTH / step) + 1)
-    windows = np.lib.stride_tricks.sliding_window_view(heights, min(count, len(along)), axis=1)
-    length = step * (windows.shape[2] - 1)
-    ahead = (windows[:, :, -1] - windows[:, :, 0]) / length
-    across = (heights[2] - heights[0]) / params.track
-    slope = math.atan(float(max(np.abs(ahead).max(), np.abs(across).max())))
-    if slope >= MOST_SLOPE:
-        return (
-            f"the track is {math.degrees(slope):.1f}° steep, "
-            f"expected below {math.degrees(MOST_SLOPE):g}°"
-        )
-
-    # deviation from the straight line through each window's ends
-    share = np.linspace(0.0, 1.0, windows.shape[2])
-    straight = windows[:, :, :1] + share * (windows[:, :, -1:] - windows[:, :, :1])
-    roughness = float(np.abs(windows - straight).max())
-    most = MOST_ROUGHNESS * float(params.rolling_radius.min())
-    if roughness >= most:
-        return f"the track is rough by {roughness:.2f} m, expected less than {most:.2f} m"
-    return ""
+    standing = RAMP_HOVER * RAMP_TIME + RISEN / CLIMB_SPEED
+    standing += max(height - RISEN, 0.0) / CLIMBING + _lost(fly_speed, 0.0)
+    rolling = RAMP_HOVER * ROLLING_RAMP_TIME + LIFT_OFF_TIME - ROLLING_RAMP_TIME
+    rolling += height / ROLLING_CLIMB + _lost(fly_speed, speed)
+    return standing - rolling
 
 
-def slant_problem(
-    track: Track, low: float, high: float, height: float, terrain: HeightMap | None
-) -> str:
-    """Return what is in the way of a climb or glide above a track; "" if nothing is.
+def hover_saved_down(speed: float, fly_speed: float, height: float) -> float:
+    """Return how many seconds of hovering a rolling landing saves.
 
-    Its height above the ground at the track's start is 0 at `low` and `height` (m) at `high`, both
-    m along the track.
+    `speed`: of rolling, m/s; `fly_speed`: of the flight, m/s; `height`: of its end, m. Eq. 9.3.
     """
-    if terrain is None:
-        return ""
-    share = np.linspace(0.0, 1.0, 50)
-    x = track.start[0] + (low + share * (high - low)) * track.direction[0]
-    y = track.start[1] + (low + share * (high - low)) * track.direction[1]
-    if not np.asarray(terrain.inside(x, y)).all():
-        return "it leads off the map"
-    risen = np.asarray(terrain.altitude(x, y)) - float(terrain.altitude(*track.start))
-    if (risen > CLEAR_SHARE * height * share + 0.1).any():
-        return "the ground rises into its way"
-    return ""
+    standing = _lost(fly_speed, 0.0) + ARRIVING + min(height, SLOW_BELOW) / SLOW_DESCENT
+    standing += max(height - SLOW_BELOW, 0.0) / FAST_DESCENT
+    return standing - _lost(fly_speed, speed) - glide_length(speed, height) / speed
+
+
+def _lost(fly_speed: float, speed: float) -> float:
+    """Return the time that a flight loses while it speeds up from a speed, or slows down, s."""
+    return (fly_speed - speed) ** 2 / (2.0 * FLIGHT_ACCELERATION * fly_speed)
 
 
 @dataclass(frozen=True)
@@ -256,7 +221,10 @@ def rolling_plan(
     glide = 0.0
     if leg.roll_out:
         glide = glide_length(leg.roll_out, _height(terrain, leg.points[-1]))
+        height = _height(terrain, leg.points[-1])
         problem = _landing_problem(leg, landing, glide, onward, params, terrain)
+        if leg.by_choice and hover_saved_down(leg.roll_out, leg.speeds[-1], height) <= 0.0:
+            problem = "it saves nothing"
         if problem:
             notes.append(f"no rolling landing: {problem}")
             landing = None
@@ -264,7 +232,10 @@ def rolling_plan(
 
     take_off = rolling_take_off(leg)
     if leg.roll_off:
+        height = _height(terrain, leg.points[0])
         problem = _take_off_problem(leg, take_off, glide, params, terrain, standing)
+        if leg.by_choice and hover_saved_off(leg.roll_off, leg.speeds[0], height) <= 0.0:
+            problem = "it saves nothing"
         if problem:
             notes.append(f"no rolling take-off: {problem}")
             take_off = None
@@ -317,7 +288,7 @@ def _take_off_problem(
 
     lift_off = begin + track.speed * LIFT_OFF_TIME
     end = run_length(track.speed, standing)
-    return track_problem(track, 0.0, end, params, terrain) or slant_problem(
+    return _ground_problem(track, 0.0, end, params, terrain) or _air_problem(
         track, lift_off, top, height, terrain
     )
 
@@ -345,7 +316,38 @@ def _landing_problem(
         if aside < room < needed:
             return f"its track of {room:.1f} m is too short, expected {needed:.1f} m"
 
-    early = -track.speed * EARLY
-    return track_problem(track, early, needed, params, terrain) or slant_problem(
+    early = -track.speed * EARLY_TIME
+    return _ground_problem(track, early, needed, params, terrain) or _air_problem(
         track, 0.0, -glide, _height(terrain, leg.points[-1]), terrain
     )
+
+
+def _ground_problem(
+    track: Track,
+    first: float,
+    last: float,
+    params: VehicleParameters,
+    terrain: HeightMap | None,
+) -> str:
+    """Return why no vehicle rolls from `first` to `last` (m along a track); "" if one can."""
+    if terrain is None:
+        return ""
+    way = np.array([track.at(first), track.at(last)])
+    most = MOST_ROUGHNESS * float(params.rolling_radius.min())
+    return track_problem(
+        terrain, way, width=params.track, wheelbase=params.wheelbase, most_roughness=most
+    )
+
+
+def _air_problem(
+    track: Track, low: float, high: float, height: float, terrain: HeightMap | None
+) -> str:
+    """Return what is in the way of a climb or glide above a track; "" if nothing is.
+
+    Its height above the ground at the track's start is 0 at `low` and `height` (m) at `high`, both
+    m along the track.
+    """
+    if terrain is None:
+        return ""
+    way = np.array([track.at(low), track.at(high)])
+    return slant_problem(terrain, np.array(track.start), way, height)

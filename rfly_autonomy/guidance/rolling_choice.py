@@ -12,79 +12,39 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.flight_modes import (
-    CLIMB_SPEED,
-    FAST_DESCENT,
-    RAMP_SHARE,
-    RAMP_TIME,
-    ROLLING_CLIMB,
-    ROLLING_RAMP_TIME,
-    SLOW_BELOW,
-    SLOW_DESCENT,
-)
-from rfly_autonomy.control.path_following import (
-    ARRIVING,
-    CLIMBING,
-    FLIGHT_ACCELERATION,
-    RISEN,
-)
 from rfly_autonomy.guidance.rolling import (
     ALIGNING,
-    LIFT_OFF_TIME,
     climb_length,
     glide_length,
+    hover_saved_down,
+    hover_saved_off,
     roll_out_length,
     rolling_plan,
     run_length,
 )
 from rfly_common.arrays import Floats
-from rfly_missions.mission.legs import LEAST_ROLLING, DriveLeg, FlyLeg, Leg, Place
+from rfly_missions.mission.legs import (
+    CHOSEN_LANDING,
+    LEAST_ROLLING,
+    DriveLeg,
+    FlyLeg,
+    Leg,
+    Place,
+)
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.planning.rolling_tracks import MOST_BEND, height_of_slant
 
 STRAIGHT = 0.3
 """Largest distance of way-points from a straight way, m."""
 
 GLIDE_ROOM = 1.0
 """Way before a glide on which the vehicle comes on course, m."""
-
-MOST_BEND = math.radians(30.0)
-"""Largest bend at the end of a flight before a glide, rad."""
-
-RAMP_HOVER = RAMP_SHARE**1.5 / 2.5
-"""Energy of a second in which the thrust rises evenly, in seconds of hovering."""
-
-
-def hover_saved_off(speed: float, fly_speed: float, height: float) -> float:
-    """Return how many seconds of hovering a rolling take-off saves.
-
-    `speed`: of rolling, m/s; `fly_speed`: of the flight, m/s; `height`: of its begin, m. Eq. 9.3.
-    """
-    standing = RAMP_HOVER * RAMP_TIME + RISEN / CLIMB_SPEED
-    standing += max(height - RISEN, 0.0) / CLIMBING + _lost(fly_speed, 0.0)
-    rolling = RAMP_HOVER * ROLLING_RAMP_TIME + LIFT_OFF_TIME - ROLLING_RAMP_TIME
-    rolling += height / ROLLING_CLIMB + _lost(fly_speed, speed)
-    return standing - rolling
-
-
-def hover_saved_down(speed: float, fly_speed: float, height: float) -> float:
-    """Return how many seconds of hovering a rolling landing saves.
-
-    `speed`: of rolling, m/s; `fly_speed`: of the flight, m/s; `height`: of its end, m. Eq. 9.3.
-    """
-    standing = _lost(fly_speed, 0.0) + ARRIVING + min(height, SLOW_BELOW) / SLOW_DESCENT
-    standing += max(height - SLOW_BELOW, 0.0) / FAST_DESCENT
-    return standing - _lost(fly_speed, speed) - glide_length(speed, height) / speed
-
-
-def _lost(fly_speed: float, speed: float) -> float:
-    """Return the time that a flight loses while it speeds up from a speed, or slows down, s."""
-    return (fly_speed - speed) ** 2 / (2.0 * FLIGHT_ACCELERATION * fly_speed)
 
 
 class RollingChoice(NamedTuple):
@@ -142,22 +102,25 @@ def _roll_off(
     assert isinstance(before, DriveLeg)
     assert isinstance(leg, FlyLeg)
     speed = min(before.speeds[-1], *leg.speeds[:2])
-    height = leg.points[0][2] - _ground(terrain, leg.points[0][:2])
-    saved = hover_saved_off(speed, leg.speeds[0], height) if speed >= LEAST_ROLLING else 0.0
-    if saved <= 0.0:
-        return "take-off from a stand: rolling saves nothing"
-
     way = np.array([begin, *before.points])
     first = _straight_from(way[::-1])
     end = way[-1]
-    needed = speed * ALIGNING + climb_length(speed, height)
-    needed = max(needed, run_length(speed, standing=False))
-    length = float(np.linalg.norm(way[len(way) - 1 - first] - end))
+    length, back = _length_and_direction(way[len(way) - 1 - first] - end)
+
+    def run_and_climb(height: float) -> float:
+        climb = speed * ALIGNING + climb_length(speed, height)
+        return max(climb, run_length(speed, standing=False))
+
+    height = _slant_height(terrain, end, back, leg.points[0][2], run_and_climb)
+    saved = hover_saved_off(speed, leg.speeds[0], height) if speed >= LEAST_ROLLING else 0.0
+    if saved <= 0.0:
+        return "take-off from a stand: rolling saves nothing"
+    needed = run_and_climb(height)
     if length < needed:
         return f"take-off from a stand: {_too_short(length, needed)}"
 
     # lift off on the driven way, to be at height at its end
-    x, y = (end + needed / length * (way[len(way) - 1 - first] - end)).tolist()
+    x, y = (end + needed * back).tolist()
     kept = len(before.points) - first
     drive = DriveLeg(
         (*before.points[:kept], (x, y)),
@@ -184,21 +147,22 @@ def _roll_down(
     after = legs[index + 1]
     assert isinstance(leg, FlyLeg)
     assert isinstance(after, DriveLeg)
-    speed = min(after.speeds[0], leg.speeds[-1])
-    height = leg.points[-1][2] - _ground(terrain, leg.points[-1][:2])
+    speed = min(after.speeds[0], leg.speeds[-1], CHOSEN_LANDING)
+    begin = np.array(leg.points[-1][:2])
+    way = np.array([begin, *after.points])
+    length, direction = _length_and_direction(way[_straight_from(way)] - begin)
+
+    def whole_glide(height: float) -> float:
+        return glide_length(speed, height) + GLIDE_ROOM
+
+    height = _slant_height(terrain, begin, direction, leg.points[-1][2], whole_glide)
     saved = hover_saved_down(speed, leg.speeds[-1], height) if speed >= LEAST_ROLLING else 0.0
     if saved <= 0.0:
         return "landing straight down: rolling saves nothing"
-
-    begin = np.array(leg.points[-1][:2])
-    way = np.array([begin, *after.points])
-    last = _straight_from(way)
-    glide = glide_length(speed, height) + GLIDE_ROOM
+    glide = whole_glide(height)
     needed = glide + roll_out_length(speed)
-    length = float(np.linalg.norm(way[last] - begin))
     if length < needed:
         return f"landing straight down: {_too_short(length, needed)}"
-    direction = (way[last] - begin) / length
     if len(leg.points) > 1:
         flown = begin - np.array(leg.points[-2][:2])
         across = flown[0] * direction[1] - flown[1] * direction[0]
@@ -241,9 +205,23 @@ def _straight_from(way: Floats) -> int:
     return last
 
 
-def _ground(terrain: HeightMap | None, place: Place) -> float:
-    """Return the height of the ground at a place, m; without a terrain 0."""
-    return 0.0 if terrain is None else float(terrain.altitude(*place))
+def _length_and_direction(way: Floats) -> tuple[float, Floats]:
+    """Return the length of a way, (2,), m, and its unit vector; (0, 0) if it has no length."""
+    length = float(np.linalg.norm(way))
+    return length, way / length if length > 0.0 else np.zeros(2)
+
+
+def _slant_height(
+    terrain: HeightMap | None,
+    end: Floats,
+    direction: Floats,
+    altitude: float,
+    way: Callable[[float], float],
+) -> float:
+    """Return the height of a climb or glide, m, by `height_of_slant`; without a terrain z."""
+    if terrain is None:
+        return altitude
+    return height_of_slant(terrain, end, direction, altitude, way)
 
 
 def _too_short(length: float, needed: float) -> str:

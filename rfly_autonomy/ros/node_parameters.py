@@ -229,7 +229,7 @@ class GuidanceParameters:
         FLY_SPEED, "along planned paths in the air", unit="m/s", low=0.2, high=30.0
     )
     rolling: bool = parameter(
-        False,
+        True,
         "planned paths: take off and land on rolling wheels where that saves energy and a straight "
         "driven way is long, level and smooth enough",
     )

@@ -44,6 +44,9 @@ FLY_SPEED = 4.0
 LEAST_ROLLING = 1.5
 """Least speed of rolling take-offs and landings, m/s."""
 
+CHOSEN_LANDING = 3.0
+"""Largest speed of a rolling landing by choice, m/s: its track grows with the speed."""
+
 BACKWARD_SPEED = 1.5
 """Largest speed backwards, m/s."""
 
@@ -108,6 +111,9 @@ class FlyLeg:
     roll_out: float = 0.0
     """Speed on the ground of a rolling landing, m/s; 0: straight down."""
 
+    by_choice: bool = False
+    """True if it rolls only where that saves energy."""
+
 
 Leg = DriveLeg | FlyLeg
 
@@ -124,8 +130,14 @@ class _LegBuilder:
     """Legs of a mission, built step by step. Raise StepError for a step that is not possible."""
 
     def __init__(
-        self, start: Place, terrain: HeightMap | None, drive_speed: float, fly_speed: float
+        self,
+        start: Place,
+        terrain: HeightMap | None,
+        drive_speed: float,
+        fly_speed: float,
+        may_roll: bool,
     ) -> None:
+        self._may_roll = may_roll
         self._terrain = terrain
         self._drive_speed = drive_speed
         self._fly_speed = fly_speed
@@ -233,21 +245,28 @@ class _LegBuilder:
         """Append the leg of the present flight; `rolling`: whether it lands on rolling wheels."""
         if self._flown:
             points, speeds = zip(*self._flown, strict=True)
-            roll_off = self._rolling_speed(speeds[:2]) if self._rolls_off else 0.0
-            roll_out = self._rolling_speed(speeds[-1:]) if rolling else 0.0
-            self._legs.append(FlyLeg(points, speeds, lands, roll_off, roll_out))
+            chooses = self._may_roll
+            roll_off = self._rolling_speed(speeds[:2]) if self._rolls_off or chooses else 0.0
+            rolls_out = rolling or (chooses and lands)
+            roll_out = self._rolling_speed(speeds[-1:]) if rolls_out else 0.0
+            if chooses:
+                roll_out = min(roll_out, CHOSEN_LANDING)
+            self._legs.append(FlyLeg(points, speeds, lands, roll_off, roll_out, chooses))
             self._flown.clear()
             self._rolls_off = False
 
     def _rolling_speed(self, flown: Sequence[float]) -> float:
-        """Return the speed of rolling before or after flying at speeds, m/s."""
-        if all(
+        """Return the speed of rolling before or after flying at speeds, m/s; 0: by choice, not."""
+        speed = min(self._roll_speed, *flown)
+        is_upright = all(
             math.dist(self._flown[0][0][:2], point[:2]) < SAME_PLACE for point, _ in self._flown
-        ):
+        )
+        if self._may_roll:
+            return 0.0 if is_upright or speed < LEAST_ROLLING else speed
+        if is_upright:
             raise StepError(
                 self._rolling_step, "rolling: there is no way to fly; expected a way-point"
             )
-        speed = min(self._roll_speed, *flown)
         if speed < LEAST_ROLLING:
             raise StepError(
                 self._rolling_step,
@@ -263,12 +282,14 @@ def legs_of(
     terrain: HeightMap | None,
     drive_speed: float,
     fly_speed: float,
+    may_roll: bool = False,
 ) -> tuple[Leg, ...]:
     """Return the legs of a mission that begins at `start`.
 
-    Raise StepError, a ConfigError, for a step that is not possible.
+    `may_roll`: whether take-offs and landings roll where that saves energy. Raise StepError, a
+    ConfigError, for a step that is not possible.
     """
-    builder = _LegBuilder(start, terrain, drive_speed, fly_speed)
+    builder = _LegBuilder(start, terrain, drive_speed, fly_speed, may_roll)
     for index, step in enumerate(steps):
         builder.add(index, step)
     return builder.legs()

@@ -101,6 +101,23 @@ def plan_fly(
     return best
 
 
+def upright_flight(
+    vehicle: VehicleClass, position: Floats, altitude: float, heading: float
+) -> Plan:
+    """Return a flight straight up or down from a place (3,) to an altitude, m."""
+    fly = vehicle.fly
+    assert fly is not None
+    position = np.array([position, [*position[:2], altitude]])
+    climb = float(position[1, 2] - position[0, 2])
+    return Plan(
+        position,
+        np.full(2, heading),
+        np.array([FLY], np.uint8),
+        float(fly.energy(vehicle.mass, 0.0, climb)),
+        float(fly.duration(0.0, climb)),
+    )
+
+
 class _FlySearch:
     """Search for flights of one vehicle from a start to a goal, along any corners between them."""
 

@@ -8,15 +8,22 @@ on. Edges in the air lead at the minimum height above the highest ground of each
 and landings connect the layers straight up and down, on ground less steep than
 `max_takeoff_slope_deg`. The cheapest path through the graph competes with the plan that only drives
 and the one that only flies; of those that are possible the cheapest is taken.
+
+A class that rolls has each of them a second time. In the graph take-offs and landings have the
+energy of rolling ones then, wherever that is less. In the plan those roll that save energy and have
+a straight track: along the flight, before or beyond the place where the vehicle leaves its way on
+the ground or comes back to it, or at the ends of a flight that nothing is driven before or after.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +32,10 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL
 from rfly_terrain.height_map.grid import Grid
-from rfly_terrain.planning.fly import highest_objects, plan_fly
+from rfly_terrain.planning.fly import highest_objects, plan_fly, upright_flight
 from rfly_terrain.planning.nearest_free import name_nearest_free
 from rfly_terrain.planning.plan import FLY, Plan, PlanPose, join_plans, off_the_map
+from rfly_terrain.planning.rolling_flights import Flight, RollingFlights
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 
 if TYPE_CHECKING:
@@ -40,6 +48,8 @@ ON_GROUND = 1.0
 _STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
 """Steps to half of the neighbours, (row, column); the opposite ones give the other half."""
 _SAMPLES_PER_CELL = 2
+LEAST_ENERGY = 1.0
+"""Energy of a take-off or a landing in the graph, at least, J."""
 _Edges = tuple[Any, Any, Any]
 """Numbers of the nodes at both ends, and energy, J, of edges."""
 
@@ -68,6 +78,14 @@ def plan_mixed(planner: Planner, vehicle: VehicleClass, start: PlanPose, goal: P
     return min(plans, key=lambda plan: plan.energy)
 
 
+class _Run(NamedTuple):
+    """Part of a path that is driven, or flown."""
+
+    flies: bool
+    begin: PlanPose
+    end: PlanPose
+
+
 class _MixedPlanner:
     """Plans of one vehicle from one start to one goal."""
 
@@ -89,14 +107,19 @@ class _MixedPlanner:
         self._starts_low = self._on_ground("start", start)
         self._ends_low = self._on_ground("goal", goal)
         self._landing = planner.landing_grid(vehicle)
+        self._rolling: RollingFlights | None = None
+        if vehicle.rolling is not None:
+            self._rolling = RollingFlights(planner, vehicle, vehicle.rolling, self._aloft)
 
     def ways(self) -> Iterator[Callable[[], Plan]]:
         """Yield the functions that may make a plan: by driving, flying, and both."""
         if self._starts_low and self._ends_low:
             yield lambda: self._planner.drive(self._vehicle, self._start, self._goal)
-        yield lambda: self._flight(self._start, self._goal, self._starts_low, self._ends_low)
-        if self._starts_low or self._ends_low:
-            yield self._through_graph
+        flight = [_Run(True, self._start, self._goal)]
+        for rolls in (False, True) if self._rolling is not None else (False,):
+            yield partial(self._planned, flight, rolls)
+            if self._starts_low or self._ends_low:
+                yield partial(self._through_graph, rolls)
 
     def _on_ground(self, name: str, pose: PlanPose) -> bool:
         """Return whether a pose is on the ground; raise PlanError where it lies off the map."""
@@ -115,28 +138,53 @@ class _MixedPlanner:
         cost = landing.cost[row, column]
         return (cost >= 0) & (cost < LETHAL)
 
-    def _flight(self, start: PlanPose, goal: PlanPose, takes_off: bool, lands: bool) -> Plan:
+    def _check_landing(self, pose: PlanPose, what: str) -> None:
+        """Raise PlanError for a place where the vehicle can't take off or land; `what`: which."""
+        if self._can_land(pose.x, pose.y):
+            return
+        landing = self._landing
+        free = (landing.cost >= 0) & (landing.cost < LETHAL)
+        nearest = name_nearest_free(free, landing.origin, landing.resolution, pose, None)
+        limit = f"above {self._fly.max_takeoff_slope_deg:g}°{nearest}"
+        raise PlanError(
+            "no_landing", f"({pose.x:g}, {pose.y:g}): too steep or rough to {what}, {limit}"
+        )
+
+    def _aloft(self, start: PlanPose, goal: PlanPose, takes_off: bool, lands: bool) -> Plan:
+        """Return a flight between places; from one on the ground it rises, at the end it stays."""
+        planner = self._planner
+        if takes_off:
+            start = dataclasses.replace(start, z=self._ground(start))
+        if lands:
+            goal = dataclasses.replace(goal, z=None)
+        return plan_fly(
+            planner.terrain,
+            self._vehicle,
+            start,
+            goal,
+            hold_altitude=True,
+            obstacles=planner.obstacles,
+        )
+
+    def _ground(self, pose: PlanPose) -> float:
+        """Return the height of the ground at a pose, m."""
+        return float(self._planner.terrain.altitude(pose.x, pose.y))
+
+    def _flight(self, flight: Flight, rolls: bool) -> Plan:
         """Return a plan from place to place in the air.
 
-        It has a take-off and a landing at places on the ground.
+        It has a take-off and a landing at places on the ground; `rolls`: it may roll off and out.
         """
-        planner = self._planner
-        landing = self._landing
-        for pose, needed, what in ((start, takes_off, "take off from"), (goal, lands, "land on")):
-            if needed and not self._can_land(pose.x, pose.y):
-                free = (landing.cost >= 0) & (landing.cost < LETHAL)
-                nearest = name_nearest_free(free, landing.origin, landing.resolution, pose, None)
-                limit = f"above {self._fly.max_takeoff_slope_deg:g}°{nearest}"
-                raise PlanError(
-                    "no_landing", f"({pose.x:g}, {pose.y:g}): too steep or rough to {what}, {limit}"
-                )
-
-        ground = [float(planner.terrain.altitude(pose.x, pose.y)) for pose in (start, goal)]
-        up = dataclasses.replace(start, z=ground[0]) if takes_off else start
-        to = dataclasses.replace(goal, z=None) if lands else goal
-        flown = plan_fly(
-            planner.terrain, self._vehicle, up, to, hold_altitude=True, obstacles=planner.obstacles
-        )
+        start, goal, takes_off, lands, *_ = flight
+        if takes_off:
+            self._check_landing(start, "take off from")
+        if lands:
+            self._check_landing(goal, "land on")
+        if rolls and self._rolling is not None:
+            rolled = self._rolling.plan(flight)
+            if rolled is not None:
+                return rolled
+        flown = self._aloft(start, goal, takes_off, lands)
 
         fly = self._fly
         once = fly.takeoff_energy * takes_off + fly.landing_energy * lands
@@ -144,26 +192,20 @@ class _MixedPlanner:
         if not lands:
             return flown
         heading = float(flown.heading[-1])
-        return join_plans([flown, self._upright(flown.position[-1], ground[1], heading)])
+        return join_plans(
+            [flown, upright_flight(self._vehicle, flown.position[-1], self._ground(goal), heading)]
+        )
 
-    def _upright(self, position: Floats, altitude: float, heading: float) -> Plan:
-        """Return a flight straight up or down from a place (3,) to an altitude."""
-        position = np.array([position, [*position[:2], altitude]])
-        climb = float(position[1, 2] - position[0, 2])
-        energy = self._fly.energy(self._vehicle.mass, 0.0, climb)
-        duration = self._fly.duration(0.0, climb)
-        mode = np.array([FLY], np.uint8)
-        return Plan(position, np.full(2, heading), mode, float(energy), float(duration))
-
-    def _through_graph(self) -> Plan:
-        """Return the cheapest path over the graph.
+    def _through_graph(self, rolls: bool) -> Plan:
+        """Return the cheapest path over the graph; `rolls`: with rolling take-offs and landings.
 
         Its runs on the ground and in the air are planned finely.
         """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 
-        points, edges = self._graph()
+        points, edges, heights = self._graph
+        edges = [*edges, *self._taken_off(points, heights, rolls)]
         count = len(points)
         from_, to, energy = (np.concatenate(part) for part in zip(*edges, strict=True))
         graph = coo_array(
@@ -185,17 +227,19 @@ class _MixedPlanner:
             (flies, list(nodes))
             for flies, nodes in itertools.groupby(path[::-1], key=lambda node: node >= count)
         ]
-        return self._planned_runs(points, runs)
+        return self._through_runs(points, runs, rolls)
 
-    def _planned_runs(self, points: Floats, runs: list[tuple[bool, list[int]]]) -> Plan:
-        """Return plans for runs over nodes, joined; nodes of numbers n and more fly.
+    def _through_runs(
+        self, points: Floats, runs: list[tuple[bool, list[int]]], rolls: bool
+    ) -> Plan:
+        """Return a plan for runs over nodes; nodes of numbers n and more fly.
 
         A plan that begins or ends in the air above a run on the ground does so straight down or up.
         """
         count = len(points)
         start = self._start
         goal = self._goal
-        plans: list[Plan] = []
+        moves: list[_Run] = []
         for index, (flies, nodes) in enumerate(runs):
             places = [points[node % count] for node in (nodes[0], nodes[-1])]
             begin = start if index == 0 else PlanPose(*places[0].tolist())
@@ -205,41 +249,61 @@ class _MixedPlanner:
                 continue
 
             # headings where it has come straight down, goes straight up, or has landed
-            if index == 1 and not plans:
+            if index == 1 and not moves:
                 begin = dataclasses.replace(begin, heading=start.heading)
-            if index == len(runs) - 2 and not self._ends_low and _in_place(points, runs[-1][1]):
+            if index == len(runs) - 2 and _in_place(points, runs[-1][1]):
                 end = dataclasses.replace(end, heading=goal.heading)
-            if plans and not flies and begin.heading is None:
-                begin = dataclasses.replace(begin, heading=float(plans[-1].heading[-1]))
-
-            if flies:
-                takes_off = index > 0 or self._starts_low
-                lands = index < len(runs) - 1 or self._ends_low
-                plans.append(self._flight(begin, end, takes_off, lands))
-            else:
-                plans.append(self._planner.drive(self._vehicle, begin, end))
-        if not plans:
+            moves.append(_Run(flies, begin, end))
+        if not moves:
             raise PlanError(
                 "same_place",
                 f"the goal ({goal.x:g}, {goal.y:g}) lies straight above or below the start",
             )
 
         # straight down at the start, and straight up at the goal
+        plan = self._planned(moves, rolls)
         if not self._starts_low and _in_place(points, runs[0][1]):
-            place = plans[0].position[0]
-            heading = float(plans[0].heading[0])
             assert start.z is not None
-            position = np.array([*place[:2], start.z])
-            plans.insert(0, self._upright(position, float(place[2]), heading))
+            place = plan.position[0]
+            above = np.array([*place[:2], start.z])
+            heading = float(plan.heading[0])
+            plan = join_plans(
+                [upright_flight(self._vehicle, above, float(place[2]), heading), plan]
+            )
         if not self._ends_low and _in_place(points, runs[-1][1]):
             assert goal.z is not None
-            heading = float(plans[-1].heading[-1])
-            plans.append(self._upright(plans[-1].position[-1], goal.z, heading))
+            heading = float(plan.heading[-1])
+            up = upright_flight(self._vehicle, plan.position[-1], goal.z, heading)
+            plan = join_plans([plan, up])
+        return plan
 
+    def _planned(self, runs: Sequence[_Run], rolls: bool) -> Plan:
+        """Return a plan for runs that drive and fly in turn; `rolls`: where that saves energy."""
+        flights = {}
+        for index, run in enumerate(runs):
+            if run.flies:
+                takes_off = index > 0 or self._starts_low
+                lands = index < len(runs) - 1 or self._ends_low
+                after = index < len(runs) - 1
+                flight = Flight(run.begin, run.end, takes_off, lands, index > 0, after)
+                flights[index] = self._flight(flight, rolls)
+
+        # drives lead from flight to flight, by the tracks of those that roll
+        plans: list[Plan] = []
+        for index, run in enumerate(runs):
+            if run.flies:
+                plans.append(flights[index])
+                continue
+            following = flights.get(index + 1)
+            rolls_off = following is not None and following.mode[0] != FLY
+            begin = _end_of(plans[-1], -1) if plans else run.begin
+            end = _end_of(following, 0) if following is not None and rolls_off else run.end
+            plans.append(self._planner.drive(self._vehicle, begin, end))
         return join_plans(plans)
 
-    def _graph(self) -> tuple[Floats, list[_Edges]]:
-        """Return places, (n, 2), and edges between nodes.
+    @functools.cached_property
+    def _graph(self) -> tuple[Floats, list[_Edges], Floats]:
+        """Places, (n, 2), edges on the ground and in the air, and the flights' heights, (n,), m.
 
         Places are the lattice, then start and goal. Nodes of numbers n and more fly.
         """
@@ -280,11 +344,8 @@ class _MixedPlanner:
             )
 
         altitude = high + self._fly.min_height
-        return points, [
-            *self._driven(points, a, b),
-            *self._flown(points, altitude, a, b),
-            *self._taken_off(points, altitude - ground),
-        ]
+        edges = [*self._driven(points, a, b), *self._flown(points, altitude, a, b)]
+        return points, edges, altitude - ground
 
     def _driven(self, points: Floats, a: NDArray[Any], b: NDArray[Any]) -> list[_Edges]:
         """Return edges on the ground, both ways, with the energy along them.
@@ -339,8 +400,12 @@ class _MixedPlanner:
             edges.append((from_ + len(points), to + len(points), energy))
         return edges
 
-    def _taken_off(self, points: Floats, height: Floats) -> list[_Edges]:
-        """Return edges straight up and down where the vehicle can land, to a height, (n,), m."""
+    def _taken_off(self, points: Floats, height: Floats, rolls: bool) -> list[_Edges]:
+        """Return edges up and down where the vehicle can land, to a height, (n,), m.
+
+        With `rolls` their energy is that of rolling where that is less, as if all ground allowed
+        it.
+        """
         node = np.flatnonzero(self._can_land(points[:, 0], points[:, 1]))
         still = np.zeros(len(node))
         up, down = (
@@ -348,6 +413,11 @@ class _MixedPlanner:
         )
         up = up + self._fly.takeoff_energy
         down = down + self._fly.landing_energy + self._drive.start_energy
+        if rolls and self._rolling is not None:
+            saved = self._rolling.saved_by_take_off(height[node])
+            up = np.maximum(up - np.maximum(saved, 0.0), LEAST_ENERGY)
+            saved = self._rolling.saved_by_landing(height[node])
+            down = np.maximum(down - np.maximum(saved, 0.0), LEAST_ENERGY)
         return [(node, node + len(points), up), (node + len(points), node, down)]
 
 
@@ -362,6 +432,12 @@ def _neighbours(rows: int, columns: int) -> list[NDArray[Any]]:
         there = number[d_row:, second]
         pairs.append(np.stack([here.ravel(), there.ravel()], axis=1))
     return pairs
+
+
+def _end_of(plan: Plan, index: int) -> PlanPose:
+    """Return the pose on the ground at the begin (0) or end (-1) of a plan."""
+    x, y, _ = plan.position[index].tolist()
+    return PlanPose(x, y, float(plan.heading[index]))
 
 
 def _in_place(points: Floats, nodes: list[int]) -> bool:

@@ -23,7 +23,11 @@ from rfly_terrain.costmap.traversability import TraversabilityLimits
 
 MAX_FILE_BYTES = 1_000_000
 """Size of a file, at most."""
-_UNFIT = {"ground": ("fly",), "multirotor": ("drive",), "fixed_wing": ("drive", "fly.hover_power")}
+_UNFIT = {
+    "ground": ("fly", "rolling"),
+    "multirotor": ("drive", "rolling"),
+    "fixed_wing": ("drive", "rolling", "fly.hover_power"),
+}
 """Keys that do not apply to a kind of vehicle."""
 _LIMITS = ("max_slope_deg", "max_roughness", "max_step", "half_wheelbase")
 """Keys of TraversabilityLimits."""
@@ -164,11 +168,13 @@ class Flying:
         vertical = np.where(np.asarray(climb) < 0.0, self.sink_power or hover, hover)
         return np.where(np.asarray(distance) < 1e-9, vertical, self.power)
 
-    def path(self, mass: float, position: Floats) -> tuple[float, float]:
-        """Return (energy, J, duration, s) of a flight through places (n, 3) that ends at rest.
+    def path(
+        self, mass: float, position: Floats, begin: float = 0.0, end: float = 0.0
+    ) -> tuple[float, float]:
+        """Return (energy, J, duration, s) of a flight through places (n, 3).
 
-        With an acceleration the vehicle slows down before corners. It has the mean of the powers of
-        hover and flight while it changes its speed.
+        `begin`, `end`: speeds at its ends, m/s. With an acceleration the vehicle slows down before
+        corners. It has the mean of the powers of hover and flight while it changes its speed.
         """
         steps = np.diff(position, axis=0)
         distance = np.hypot(steps[:, 0], steps[:, 1])
@@ -178,15 +184,15 @@ class Flying:
         if self.acceleration is None or not len(steps):
             return float(energy.sum()), float(duration.sum())
 
-        longer = self._times(steps, duration) - duration
+        longer = self._times(steps, duration, begin, end) - duration
         hover = self.hover_power or self.power
         energy += longer * 0.5 * (self._power(distance, climb) + hover)
         return float(energy.sum()), float((duration + longer).sum())
 
-    def _times(self, steps: Floats, duration: Floats) -> Floats:
+    def _times(self, steps: Floats, duration: Floats, begin: float, end: float) -> Floats:
         """Return the time of each step (n, 3) of a path, s, with limited acceleration.
 
-        `duration`: at the full speed.
+        `duration`: at the full speed; `begin`, `end`: speeds at the path's ends, m/s.
         """
         assert self.acceleration is not None
         length = np.maximum(np.linalg.norm(steps, axis=1), 1e-9)
@@ -195,7 +201,7 @@ class Flying:
 
         # speeds at the corners, as low as both neighbours and the ways between need
         change = np.linalg.norm(np.diff(direction, axis=0), axis=1)
-        corner = np.concatenate([[0.0], self.corner_step / np.maximum(change, 1e-3), [0.0]])
+        corner = np.concatenate([[begin], self.corner_step / np.maximum(change, 1e-3), [end]])
         corner[:-1] = np.minimum(corner[:-1], full)
         corner[1:] = np.minimum(corner[1:], full)
         reach = 2.0 * self.acceleration * length
@@ -210,6 +216,52 @@ class Flying:
         squares = 2.0 * top**2 - corner[:-1] ** 2 - corner[1:] ** 2
         constant = np.maximum(length - squares / (2.0 * self.acceleration), 0.0)
         return np.asarray(changing + constant / top)
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """Take-offs and landings on rolling wheels: the ground and the energy that they need."""
+
+    takeoff_speed: float
+    """Speed on the ground of a take-off, m/s."""
+    climb_rate: float
+    """Rate of climb up to the height of the flight, m/s."""
+    climb_power: float
+    """Power of this climb, W."""
+    landing_speed: float
+    """Speed on the ground of a landing, m/s."""
+    sink_rate: float
+    """Rate of descent of the glide, m/s."""
+    sink_power: float
+    """Power of the glide, W."""
+    lift_off_energy: float
+    """Energy of the rotors from the rise of their thrust to the climb, J."""
+    flare_energy: float
+    """Energy of the flare beyond that of the glide, J."""
+    run_up: float
+    """Way on the ground from the place where the vehicle is on course to the climb, m."""
+    braking: float
+    """Way in which it stops if it does not lift off, m."""
+    flare: float
+    """Way of the flare beyond that of the glide, and to come on course before the glide, m."""
+    roll_out: float
+    """Way on the ground after the touch-down, m."""
+    track: float
+    """Distance between the wheels of an axle, m."""
+    max_roughness: float
+    """Deviation of the ground from a straight track, at most, m."""
+
+    def climb_way(self, height: float) -> float:
+        """Return the way of the climb to a height, m."""
+        return self.takeoff_speed * height / self.climb_rate
+
+    def takeoff_way(self, height: float) -> float:
+        """Return the way on which the vehicle comes to a height, m, or could still stop."""
+        return self.run_up + max(self.climb_way(height), self.braking)
+
+    def glide_way(self, height: float) -> float:
+        """Return the way of a landing from a height to the touch-down, m."""
+        return self.landing_speed * height / self.sink_rate + self.flare
 
 
 @dataclass(frozen=True)
@@ -228,6 +280,8 @@ class VehicleClass:
     """Driving; None: it cannot drive."""
     fly: Flying | None = None
     """Flying; None: it cannot fly."""
+    rolling: Rolling | None = None
+    """Take-offs and landings on rolling wheels; None: only straight up and down."""
 
     def cannot(self, what: str, kinds: str) -> str:
         """Return an error message: this class cannot do `what`, the `kinds` can."""
@@ -295,5 +349,11 @@ def _class(entry: Mapping[str, Any]) -> VehicleClass:
     if "fly" in entry:
         fly = Flying(**entry["fly"])
     return VehicleClass(
-        entry["name"], entry["kind"], float(entry["mass"]), float(entry["radius"]), drive, fly
+        entry["name"],
+        entry["kind"],
+        float(entry["mass"]),
+        float(entry["radius"]),
+        drive,
+        fly,
+        Rolling(**entry["rolling"]) if "rolling" in entry else None,
     )

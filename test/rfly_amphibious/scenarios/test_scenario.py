@@ -169,6 +169,11 @@ def test_without_a_heading_it_looks_at_the_first_way_point():
             "  file: x.plan\n  items:",
             "s.yaml:6: mission: expected exactly one of the keys file, items",
         ),
+        (
+            "  items:\n    - {mode: waypoint, position_m: [1, 12], speed_mps: 2}",
+            "  rolling: true\n  items:\n    - {mode: takeoff, height_m: 2, rolling: true}",
+            "s.yaml:9: mission.items[0].rolling: the mission's own key rolling decides that",
+        ),
         ("time_s: 60", "time_s: 0", "s.yaml:16: end.time_s: 0, allowed: 0.1 … 3600"),
         (
             "time_s: 60",

@@ -15,7 +15,9 @@ from marks import exhaustively
 from rfly_amphibious import AmphibiousModel, Scenario, VehicleParameters
 from rfly_amphibious.dynamics.trim import steady_flight
 from rfly_amphibious.dynamics.wind import Wind
+from rfly_amphibious.simulation.commands import Mode
 from rfly_autonomy.guidance.planner_class import planner_class
+from rfly_autonomy.guidance.rolling_choice import choose_rolling
 from rfly_lab import run_scenario
 from rfly_missions.mission.legs import legs_of_path
 from rfly_terrain.height_map.height_map import HeightMap
@@ -25,7 +27,8 @@ from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
 
 SCALE = VehicleParameters.load("scale")
 CLASSES = load_vehicle_classes()
-CLASS = planner_class(SCALE, CLASSES["land_air"])
+ROLLING = planner_class(SCALE, CLASSES["land_air"])
+CLASS = dataclasses.replace(ROLLING, rolling=None)
 SIDE = 90
 STEP = 2.0
 """Samples and their distance of the maps, m."""
@@ -45,6 +48,8 @@ def test_the_shipped_class_is_that_of_the_vehicle():
     assert CLASS.fly is not None
     assert numbers(shipped.drive) == pytest.approx(numbers(CLASS.drive), rel=1e-3)
     assert numbers(shipped.fly) == pytest.approx(numbers(CLASS.fly), rel=1e-3)
+    assert shipped.rolling is not None
+    assert numbers(shipped.rolling) == pytest.approx(numbers(ROLLING.rolling), rel=1e-3)
 
 
 def test_powers_are_those_of_the_simulator():
@@ -108,14 +113,16 @@ def trip(seed):
     return plan, simulated(plan, terrain)
 
 
-def simulated(plan, terrain):
-    """Return the run of a plan by the pilot, without wind."""
+def simulated(plan, terrain, rolls=False):
+    """Return the run of a plan by the pilot, without wind; `rolls`: where that saves energy."""
     begin = plan.position[0, :2]
     assert CLASS.drive is not None
     assert CLASS.fly is not None
     legs = legs_of_path(
         plan.position, terrain, CLASS.drive.speed, CLASS.fly.speed, begin, plan.heading
     )
+    if rolls:
+        legs = choose_rolling(legs, tuple(begin), SCALE, terrain).legs
     scenario = dataclasses.replace(
         Scenario.load("hop"),
         params=SCALE,
@@ -139,6 +146,52 @@ def test_the_planned_energy_is_that_of_the_simulated_trip(seed):
     plan, run = trip(seed)
     assert run.reached, run.ending
     assert plan.energy == pytest.approx(run.battery_energy, rel=0.05)
+
+
+def low_wall(seed, width):
+    """Return a class that flies 3 or 10 m high over a wall on nearly level ground, and a trip."""
+    rng = np.random.default_rng([40, seed])
+    x, y = np.meshgrid(np.arange(width), np.arange(SIDE), indexing="ij")
+    heights = sum(
+        rng.uniform(0.0, 0.15)
+        * np.sin(x / rng.uniform(10, 18) + rng.uniform(0, 6))
+        * np.cos(y / rng.uniform(10, 18) + rng.uniform(0, 6))
+        for _ in range(3)
+    )
+    wall = (np.abs(x - width // 2) < rng.uniform(1.5, 4.0)) * rng.uniform(2.0, 8.0)
+    terrain = HeightMap(heights + wall, origin_x=0.0, origin_y=0.0, step_x=STEP, step_y=STEP)
+
+    begin = rng.uniform((12.0, 30.0), (STEP * width // 2 - 60.0, 150.0))
+    end = rng.uniform((STEP * width // 2 + 60.0, 30.0), (STEP * width - 12.0, 150.0))
+    fly = dataclasses.replace(ROLLING.fly, min_height=3.0 if seed % 2 else 10.0)
+    vehicle = dataclasses.replace(ROLLING, fly=fly)
+    pose = PlanPose(*begin, heading=float(rng.uniform(-1.0, 1.0)))
+    return terrain, vehicle, pose, PlanPose(*end)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [1, *(exhaustively(seed) for seed in (0, *range(2, 30)))],
+)
+def test_a_plan_that_rolls_has_the_energy_of_the_simulated_trip(seed):
+    """It rolls where the pilot does, who chooses by seconds of hovering; and it saves energy."""
+    terrain, vehicle, begin, end = low_wall(seed, 200)
+    plan = Planner(terrain).mixed(vehicle, begin, end)
+    run = simulated(plan, terrain, rolls=True)
+    assert run.reached, run.ending
+    assert plan.energy == pytest.approx(run.battery_energy, rel=0.05)
+
+    modes = [mode for _, mode in run.modes]
+    notes = " ".join(plan.notes)
+    assert (Mode.ROLLING_TAKEOFF in modes) is ("rolling take-off" in notes)
+    assert (Mode.ROLL_OUT in modes) is ("rolling landing" in notes)
+    standing = Planner(terrain).mixed(dataclasses.replace(vehicle, rolling=None), begin, end)
+    if plan.notes:
+        assert plan.energy < standing.energy
+    else:
+        assert plan.energy == standing.energy
+    if seed == 1:
+        assert len(plan.notes) == 2, "it rolls off and out"
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,8 @@ import pytest
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.guidance.rolling_choice import (
-    assisted,
-    choose_rolling,
-    hover_saved_down,
-    hover_saved_off,
-)
+from rfly_autonomy.guidance.rolling import hover_saved_down, hover_saved_off
+from rfly_autonomy.guidance.rolling_choice import assisted, choose_rolling
 from rfly_lab.runs.run import run_scenario
 from rfly_missions.mission.legs import DriveLeg, FlyLeg
 from rfly_terrain.height_map.height_map import HeightMap

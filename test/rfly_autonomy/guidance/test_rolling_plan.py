@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -168,3 +170,33 @@ def test_steps_that_roll():
         legs_of([steps[1], MissionStep("land")], (0.0, 0.0), None, 3.0, 4.0)
     with pytest.raises(ConfigError, match="rolling: at 1 m/s; expected speeds on the ground and"):
         legs_of(steps[1:], (0.0, 0.0), None, 1.0, 4.0)
+
+
+def test_steps_that_roll_by_choice():
+    """No speed and no way of a step is wrong then: it takes off from a stand."""
+    steps = [
+        MissionStep("waypoint", (10.0, 0.0)),
+        MissionStep("takeoff", height=2.0),
+        MissionStep("land", (50.0, 0.0)),
+    ]
+    _, fly = legs_of(steps, (0.0, 0.0), None, 5.0, 6.0, may_roll=True)
+    assert (fly.roll_off, fly.roll_out, fly.by_choice) == (5.0, 3.0, True)
+    upright = [steps[1], MissionStep("land")]
+    for way, speed in ((upright, 3.0), (steps, 1.0)):
+        fly = legs_of(way, (0.0, 0.0), None, speed, 4.0, may_roll=True)[-1]
+        assert (fly.roll_off, fly.roll_out) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("height", "notes"),
+    [
+        (2.0, ()),
+        # 5.2 m up at 2 m/s and 1 m/s cost as much: see test_rolling_choice
+        (6.0, ("no rolling take-off: it saves nothing",)),
+    ],
+)
+def test_by_choice_it_rolls_where_that_saves_energy(height, notes):
+    points = ((0.0, 0.0, height), (80.0, 0.0, height))
+    leg = FlyLeg(points, (4.0, 4.0), True, 3.0, 3.0, by_choice=True)
+    assert plan(leg).notes == notes
+    assert plan(dataclasses.replace(leg, by_choice=False)).notes == ()

@@ -319,7 +319,7 @@ def test_a_planned_path_rolls_where_that_saves_energy(start, puppet):
 
     peer = puppet.peer
     puppet.mode = "DRIVE"
-    node = start(rolling="true")
+    node = start()
     ways = peer.publisher(Path, "follow_path", LATCHED)
     maps = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
     level = HeightMap(np.zeros((3, 3)), origin_x=-100, origin_y=-100, step_x=100, step_y=100)

@@ -14,6 +14,8 @@ from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.frames import rotation_matrix
 from rfly_lab.runs.run import run_scenario
+from rfly_missions.mission.files import Mission, write_mission
+from rfly_missions.mission.items import MissionItem
 
 HOP = """version: 1
 vehicle: {vehicle}
@@ -96,6 +98,23 @@ def test_a_rolling_hop_takes_less_than_0_7_of_the_energy_of_stop_and_hover():
     rotors = np.trapezoid(run.outputs.rotor_power, run.time) / 0.85
     assert run.battery_energy == pytest.approx(rotors + 25.0 * run.duration, rel=0.02)
     assert run.battery_energy < 0.7 * STOP_AND_HOVER
+
+
+def test_a_mission_file_rolls_where_that_saves_energy(tmp_path):
+    """A .plan has no items that roll: the scenario lets its take-off and landing do so."""
+    places = [(0.0, 0.0, -2.0), (0.0, 30.0, -2.0)]
+    items = (
+        MissionItem.takeoff(places[0]),
+        MissionItem.waypoint(places[1]),
+        MissionItem.land((0.0, 50.0, 0.0)),
+    )
+    mission = Mission(items, (47.0, 8.0, 400.0))
+    write_mission(tmp_path / "m.plan", mission, uav_type="land-air")
+    text = "version: 1\nvehicle: scale\nmission: {file: m.plan, rolling: true}\n"
+    text += "end: {when: standing_after_landing, time_s: 60}\n"
+    run = run_scenario(Scenario.parse(text.encode(), "s.yaml", "s", tmp_path))
+    assert [mode for _, mode in run.modes] == ROLLED
+    assert run.reached
 
 
 @pytest.mark.exhaustive
