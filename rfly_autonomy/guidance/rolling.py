@@ -62,6 +62,9 @@ LATE = 2.5
 MOST_ROUGHNESS = 0.5
 """Deviation of a track from its straight profile, as a share of the tyre's radius."""
 
+ROUNDING = 1e-6
+"""Length by which a way that was chosen for a track may be too short, m."""
+
 OFF_COURSE = math.radians(8.0)
 """Largest angle between a vehicle and its track, rad."""
 
@@ -283,7 +286,7 @@ def _take_off_problem(
     top = begin + climb_length(track.speed, height)
     needed = top + (glide if len(leg.points) == 2 else 0.0)
     length = math.dist(leg.points[0][:2], leg.points[1][:2])
-    if length < needed:
+    if length < needed - ROUNDING:
         return f"its way of {length:.1f} m is too short, expected {needed:.1f} m"
 
     lift_off = begin + track.speed * LIFT_OFF_TIME
@@ -306,7 +309,7 @@ def _landing_problem(
         return "it has no way to glide along"
 
     length = math.dist(leg.points[-2][:2], leg.points[-1][:2])
-    if length < glide:
+    if length < glide - ROUNDING:
         return f"its way of {length:.1f} m is too short, expected {glide:.1f} m"
 
     needed = roll_out_length(track.speed)

@@ -28,7 +28,7 @@ EARLY_TIME = 1.0
 MOST_BEND = math.radians(30.0)
 """Largest bend at the end of a flight before a glide, rad."""
 
-SLANT_STEPS = 4
+SLANT_STEPS = 12
 """Number of steps to the height of a slant; each one changes the ground's slope times the last."""
 
 CLEAR_SHARE = 0.5
