@@ -167,8 +167,11 @@ class PolicyNode(Node):
         self._update_diagnostics()
 
     def _on_mode(self, message: VehicleMode) -> None:
+        before = self._mode
         try:
             self._mode = Mode(message.mode)
+            if before is Mode.DRIVE and self._mode is Mode.DISARMED:
+                self._starts = False  # somebody else's wish: it waits for new targets
         except ValueError:
             text = f"mode: {message.mode!r} is none of the vehicle's"
             self._diagnostics.refuse("unknown_modes", text, subject=message.mode)

@@ -25,6 +25,8 @@ TAKEOFF_TOLERANCE = 1.0
 """Distance from the take-off's target, m, at which FLIGHT begins."""
 LANDING_RADIUS = 1.0
 """Horizontal distance from the touchdown point, m, within which a landing may begin."""
+DISARMED = "DISARMED"
+"""Mode of a vehicle that obeys no commands."""
 REQUEST_AGAIN = 1.0
 """Time after which a mode that does not come is requested again, s."""
 
@@ -41,7 +43,7 @@ def mode_request(item: MissionItem, mode: str, position: Ned, driven: bool) -> s
         distance = float(np.hypot(*(np.array(position[:2]) - item.position[:2])))
         return "land" if mode in ("TAKEOFF", "FLIGHT") and distance <= LANDING_RADIUS else ""
 
-    if mode == "DISARMED":
+    if mode == DISARMED:
         return "arm"
     return "takeoff" if mode == "DRIVE" and not driven else ""
 

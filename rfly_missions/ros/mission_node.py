@@ -191,6 +191,7 @@ class MissionNode(Node):
         unseen = []
         silent = []
         unreported = []
+        disarmed = []
 
         for vehicle in self._vehicles:
             name = vehicle.settings.name
@@ -201,6 +202,8 @@ class MissionNode(Node):
                 silent.append(f"{name} for {vehicle.silence_s:.0f} s")
             if vehicle.unreported:
                 unreported.append(vehicle.unreported)
+            if vehicle.waits_for_arming:
+                disarmed.append(f"{name} was disarmed: it goes on once it is armed")
             if state is None:
                 continue
             values[name] = (
@@ -222,6 +225,7 @@ class MissionNode(Node):
                 (unseen, STALE, f"not known yet: {', '.join(unseen)}"),
                 (silent, STALE, f"no pose of {', '.join(silent)}"),
                 (unreported, WARN, "; ".join(unreported)),
+                (disarmed, WARN, "; ".join(disarmed)),
                 (True, OK, "running"),
             ],
             **values,

@@ -28,7 +28,7 @@ from rfly_common.state_sources import StampFilter
 from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.followers.ground import Ground
-from rfly_missions.followers.land_air import ModeRequests, mode_request
+from rfly_missions.followers.land_air import DISARMED, ModeRequests, mode_request
 from rfly_missions.followers.multirotor import Follower
 from rfly_missions.followers.vehicle_kinds import AIRBORNE_HEIGHT, GROUND_MODES, make_follower
 from rfly_missions.mission.checks import check_returns, ends_the_flight
@@ -111,6 +111,10 @@ class MissionVehicle:
         self._heard_at = math.inf
         self._mode: str | None = None
         self._mode_requests = ModeRequests()
+        self._was_armed = False
+        """True if the vehicle has been armed since the mission began."""
+        self.waits_for_arming = False
+        """True if somebody has disarmed the vehicle on its mission, which does not undo it."""
         self._mode_done = False
         self._reported_at = time.monotonic()
         self._switches = -1
@@ -262,6 +266,7 @@ class MissionVehicle:
 
     def _on_mode(self, message: VehicleMode) -> None:
         self._mode = message.mode.strip().upper()
+        self._was_armed = self._was_armed or self._mode != DISARMED
 
     # --- commands
 
@@ -306,6 +311,7 @@ class MissionVehicle:
     def load(self, mission: Mission, home: Any, goal: Any, goal_id: Any) -> None:
         """Begin a goal's mission with a home (NED); raise ConfigError if the fence is breached."""
         assert self._runner is not None
+        self._was_armed = self._mode not in (None, DISARMED)
         area = self._combined(mission)
         if area.fence and self.pose is not None and not ends_the_flight(mission.items):
             breach = area.fence.breach(self.pose[0], self.pose[1])
@@ -498,5 +504,8 @@ class MissionVehicle:
         assert self._pose is not None
 
         mode_needed = mode_request(state.flown, mode, self._pose[:3], state.driven)
+        self.waits_for_arming = mode_needed == "arm" and self._was_armed
+        if self.waits_for_arming:
+            return
         if self._mode_requests.is_due(mode_needed, now_ns * 1e-9):
             self._requests.publish(String(data=mode_needed))

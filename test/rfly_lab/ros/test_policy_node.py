@@ -198,12 +198,12 @@ def test_it_commands_in_flight_alone_and_only_what_it_knows(domain_id: int, pupp
 
 
 def test_it_takes_off_once_for_each_target(domain_id: int, puppet: Any) -> None:
-    """A vehicle that was landed, that went astray or that was told to stop stays on the ground."""
+    """A vehicle that was landed or disarmed, or that was told to stop, stays on the ground."""
     from node_harness import NodeProcess
 
-    def land_and_stay() -> None:
-        puppet.set_mode("DRIVE")
-        puppet.tell_until(lambda: "it is in DRIVE" in puppet.doing() or "waits" in puppet.doing())
+    def land_and_stay(mode: str = "DRIVE") -> None:
+        puppet.set_mode(mode)
+        puppet.tell_until(lambda: f"is in {mode}" in puppet.doing() or "waits" in puppet.doing())
         puppet.peer.spin_for(0.2)
         puppet.requests.clear()
         for _ in range(60):
@@ -220,6 +220,12 @@ def test_it_takes_off_once_for_each_target(domain_id: int, puppet: Any) -> None:
         puppet.set_mode("FLIGHT")
         puppet.tell_until(lambda: puppet.doing() == "hover: running")
         land_and_stay()
+
+        # a new target, and a pilot who disarms it before it flies
+        puppet.send_goal(0.5, 0.0, 5.0)
+        puppet.tell_until(lambda: puppet.requests)
+        land_and_stay("DISARMED")
+        puppet.set_mode("DRIVE")
 
         # a new target, then none
         puppet.send_goal(0.5, 0.0, 5.0)

@@ -738,6 +738,60 @@ def test_an_external_land_air_vehicle(start, peer):
     assert (status, result.items_done) == (SUCCEEDED, 4)
 
 
+def test_who_disarms_an_external_vehicle_on_its_mission_is_not_overruled(start, peer):
+    """It waits, and says so; armed again it goes on. Another mission arms it."""
+    from diagnostic_msgs.msg import DiagnosticArray
+    from geometry_msgs.msg import PoseStamped
+    from node_harness import diagnostic
+    from rfly_suite.msg import VehicleMode
+    from std_msgs.msg import String
+
+    from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
+
+    start(vehicles="[hawk]", hawk__uav_type="land-air", simulate="false")
+    publish_ground(peer)
+    requests = peer.receive(String, "hawk/cmd/mode", COMMANDS)
+    heard = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
+    poses = peer.publisher(PoseStamped, "hawk/pose", STATE_OUT)
+    modes = peer.publisher(VehicleMode, "hawk/mode", LATCHED)
+    pilot = MissionClient(peer)
+    pose = PoseStamped()
+    pose.header.frame_id = "map"
+    pose.pose.position.z = float(ground().altitude(0.0, 0.0))
+
+    def until(ready):
+        def publish_and_check():
+            poses.publish(pose)
+            return ready()
+
+        return peer.spin_until(publish_and_check)
+
+    def asked(word):
+        return any(message.data == word for message in requests)
+
+    modes.publish(VehicleMode(mode="DISARMED"))
+    until(lambda: pilot.params)
+    pilot.send([takeoff(0, 0, 30)])
+    until(lambda: asked("arm"))
+    modes.publish(VehicleMode(mode="DRIVE"))
+    until(lambda: asked("takeoff"))
+
+    modes.publish(VehicleMode(mode="DISARMED"))
+    text = "hawk was disarmed: it goes on once it is armed"
+    until(lambda: (d := diagnostic(heard, "missions")) and text in d[1])
+    requests.clear()
+    count = len(pilot.params)
+    until(lambda: len(pilot.params) > count + 40)
+    assert not requests
+
+    modes.publish(VehicleMode(mode="DRIVE"))
+    until(lambda: asked("takeoff"))
+    modes.publish(VehicleMode(mode="DISARMED"))
+    until(lambda: (d := diagnostic(heard, "missions")) and text in d[1])
+    pilot.send([takeoff(0, 0, 20)])
+    until(lambda: asked("arm"))
+
+
 def test_it_stops_in_order_with_goals_on_the_way(start, peer):
     from diagnostic_msgs.msg import DiagnosticArray
     from node_harness import diagnostic
