@@ -20,13 +20,14 @@ from PIL import Image
 
 from rfly_lab import Ending, Policy, register_environments
 
-FRAMES_PER_S = 10
+FRAME = 0.1
+"""Time between two pictures, s; that of a policy whose period is longer is its period."""
 DISTURBANCES = {"wind": 1.0, "gusts": 0.3, "spread": 0.05}
 """Those of the training."""
 
 
 def fly(policy: Policy, seed: int) -> tuple[list[Image.Image], Ending]:
-    """Return the pictures of an episode, FRAMES_PER_S, and how it ends."""
+    """Return the pictures of an episode, a FRAME apart, and how it ends."""
     register_environments()
     options = {**policy.environment, **DISTURBANCES}
     env: Any = gymnasium.make("rfly/LandAir-v0", render_mode="rgb_array", **options)
@@ -38,7 +39,7 @@ def fly(policy: Policy, seed: int) -> tuple[list[Image.Image], Ending]:
         seen, _, terminated, truncated, info = env.step(policy.act(seen[None])[0])
         is_over = terminated or truncated
         steps += 1
-        if is_over or steps * policy.facts.period * FRAMES_PER_S >= len(pictures):
+        if is_over or steps * policy.facts.period >= len(pictures) * FRAME:
             pictures.append(Image.fromarray(env.render()))
     return pictures, Ending(info["ending"])
 
@@ -51,12 +52,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("policy.webp"), help=".webp or .gif")
     arguments = parser.parse_args()
 
-    pictures, ending = fly(Policy(arguments.policy), arguments.seed)
+    policy = Policy(arguments.policy)
+    pictures, ending = fly(policy, arguments.seed)
     pictures[0].save(
         arguments.out,
         save_all=True,
         append_images=pictures[1:],
-        duration=1000 // FRAMES_PER_S,
+        duration=round(1000.0 * max(FRAME, policy.facts.period)),
         loop=0,
         quality=50,
     )

@@ -80,14 +80,21 @@ class Curve(BaseCallback):
             )
 
 
-def train(task: str, steps: int, seed: int) -> tuple[Any, PolicyFacts, Curve]:
-    """Train a policy; return PPO's model, the policy's facts and the curve."""
+def train(
+    task: str, steps: int, seed: int, sensors: str | None = None
+) -> tuple[Any, PolicyFacts, Curve]:
+    """Train a policy, by a set of sensors or by the truth.
+
+    Return PPO's model, the policy's facts and the curve.
+    """
     register_environments()
+    view = {} if sensors is None else {"observations": "sensors", "sensors": sensors}
     raw: Any = gymnasium.make_vec(
         "rfly/LandAir-v0",
         num_envs=ENVIRONMENTS,
         task=task,
         autoreset_mode="SameStep",
+        **view,
         **DISTURBANCES,
     )
     envs = VecNormalize(VecMonitor(as_stable_baselines(raw)))
@@ -134,11 +141,12 @@ def main() -> None:
     parser.add_argument("--task", default="hover", help="hover, waypoints, hop or roof")
     parser.add_argument("--steps", type=int, default=2_000_000, help="of all environments")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sensors", help="set of sensors to see by, such as scale_rtk; else truth")
     parser.add_argument("--out", type=Path, default=Path("policy.onnx"))
     parser.add_argument("--curve", type=Path, help="picture of the training")
     arguments = parser.parse_args()
 
-    model, facts, curve = train(arguments.task, arguments.steps, arguments.seed)
+    model, facts, curve = train(arguments.task, arguments.steps, arguments.seed, arguments.sensors)
     write_policy(arguments.out, model, facts)
     if arguments.curve is not None:
         draw(curve, arguments.curve)

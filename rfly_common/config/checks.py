@@ -55,11 +55,33 @@ def finite_number(
     if math.isfinite(result) and low <= result <= high and result != above:
         return result
 
-    limits = (("above", above), ("of at least", at_least), ("of at most", at_most))
-    expected = " and ".join(f"{words} {limit:.10g}" for words, limit in limits if limit is not None)
     with_unit = f" {unit}" if unit else ""
-    and_limits = f" {expected}" if expected else ""
-    raise _wrong(name, f"{value}{with_unit}, expected a finite number{and_limits}", error)
+    expected = f"expected a finite number{_limits(above, at_least, at_most)}"
+    raise _wrong(name, f"{value}{with_unit}, {expected}", error)
+
+
+def _limits(above: float | None, at_least: float | None, at_most: float | None) -> str:
+    """Return the words for the limits of a number; "" without any."""
+    limits = (("above", above), ("of at least", at_least), ("of at most", at_most))
+    words = " and ".join(f"{word} {limit:.10g}" for word, limit in limits if limit is not None)
+    return f" {words}" if words else ""
+
+
+def whole_number(
+    name: str,
+    value: Any,
+    *,
+    at_least: int | None = None,
+    at_most: int | None = None,
+    error: MakeError | None = None,
+) -> int:
+    """Return the value as an int. Raises `error` if it is no whole number within the bounds."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        is_enough = at_least is None or value >= at_least
+        if is_enough and (at_most is None or value <= at_most):
+            return int(value)
+    expected = f"expected a whole number{_limits(None, at_least, at_most)}"
+    raise _wrong(name, f"{value!r}, {expected}", error)
 
 
 def finite_array(
@@ -108,7 +130,7 @@ def check_choice(
     name: str, value: Any, choices: Collection[str], *, error: MakeError | None = None
 ) -> None:
     """Raise `error` for a value that is not one of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise _wrong(name, f"{value!r}, expected one of {', '.join(choices)}", error)
 
 

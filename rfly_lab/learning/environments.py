@@ -8,7 +8,7 @@ Their arguments are those of `LandAirBatch`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import gymnasium
@@ -18,7 +18,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools, Floats
-from rfly_common.config.checks import check_choice
+from rfly_common.config.checks import check_choice, whole_number
 from rfly_common.errors import ConfigError
 from rfly_lab.learning.episodes import LARGEST_SEEN
 from rfly_lab.learning.land_air_batch import PERIOD, LandAirBatch
@@ -162,6 +162,8 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
 
     def _mask(self, options: Info | None) -> Bools:
         """Return which environments are to begin anew, (n,)."""
+        if not isinstance(options, dict | None):
+            raise ConfigError(f"options: {options!r}, expected a dict")
         mask = (options or {}).get("reset_mask")
         if mask is None:
             return np.ones(self.num_envs, np.bool_)
@@ -178,19 +180,16 @@ class LandAirVectorEnv(VectorEnv[NDArray[np.float32], NDArray[np.float32], NDArr
         """Give new seeds to those environments of a mask for which there is one."""
         if seed is None:
             seeds: list[int | None] = [None] * self.num_envs
-        elif isinstance(seed, int | np.integer):
-            seeds = list(range(int(seed), int(seed) + self.num_envs))
-        elif isinstance(seed, Iterable):
+        elif isinstance(seed, list | tuple | np.ndarray):
             seeds = list(seed)
         else:
-            raise ConfigError(f"seed: {seed!r}, expected a whole number or one for each")
+            first = whole_number("seed", seed, at_least=0)
+            seeds = list(range(first, first + self.num_envs))
         if len(seeds) != self.num_envs:
             raise ConfigError(f"seed: {len(seeds)} seeds, expected {self.num_envs}")
         for own in seeds:
-            if own is not None and not isinstance(own, int | np.integer):
-                raise ConfigError(f"seed: {own!r}, expected whole numbers or None")
-            if own is not None and own < 0:
-                raise ConfigError(f"seed: {own}, expected 0 or more")
+            if own is not None:
+                whole_number("seed", own, at_least=0)
 
         # random ones at first
         if not self._is_seeded:

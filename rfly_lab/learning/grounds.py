@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rfly_common.arrays import Floats
-from rfly_common.config.checks import finite_number
+from rfly_common.config.checks import finite_number, whole_number
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
 from rfly_lab.learning.episodes import WIDEST_COURSE
@@ -109,14 +109,12 @@ def _seed(world_seed: int | None, is_used: bool) -> int:
     """Return the seed of random terrains and worlds. Raise ConfigError for another one."""
     if world_seed is None:
         return 0
-    if isinstance(world_seed, bool) or not isinstance(world_seed, int | np.integer):
-        raise ConfigError(f"world_seed: {world_seed!r}, expected a whole number")
-    finite_number("world_seed", world_seed, at_least=0, at_most=MOST_SEED)
+    seed = whole_number("world_seed", world_seed, at_least=0, at_most=MOST_SEED)
     if not is_used:
         raise ConfigError(
-            f"world_seed: {world_seed}, expected none without a terrain or world '{RANDOM}'"
+            f"world_seed: {seed}, expected none without a terrain or world '{RANDOM}'"
         )
-    return int(world_seed)
+    return seed
 
 
 def _map(terrain: StrPath | HeightMap | None, seed: int) -> HeightMap:

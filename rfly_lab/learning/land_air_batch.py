@@ -21,7 +21,7 @@ from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_common.config.checks import finite_array, finite_number
+from rfly_common.config.checks import finite_array, finite_number, whole_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
@@ -37,7 +37,7 @@ from rfly_lab.learning.episodes import (
 )
 from rfly_lab.learning.grounds import Ground, ground_of, house_world, places_on
 from rfly_lab.learning.tasks import ON_GROUND, USUAL_ACTIONS, Course, Ending, Task, task_of
-from rfly_lab.learning.views import TRUTH, View, sensor_names, view_of
+from rfly_lab.learning.views import TRUTH, View, check_kind, sensor_names, view_of
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.ground_friction import TYRES_OWN, GroundFriction
 from rfly_terrain.world.solids import ObjectBoxes, Solids
@@ -111,6 +111,14 @@ def houses(p: VehicleParameters, terrain: HeightMap) -> ObjectBoxes:
     return ObjectBoxes(centre, np.column_stack([level, level, 0.5 * (top - bottom)]))
 
 
+def roofs_of(p: VehicleParameters, boxes: ObjectBoxes | None) -> Floats:
+    """Return the places of a vehicle that stands on the roofs of houses, m, (roofs, 3)."""
+    if boxes is None:
+        return np.empty((0, 3))
+    top = boxes.centre[:, 2] + boxes.half_extent[:, 2] + p.origin_height
+    return np.column_stack([boxes.centre[:, :2], top])
+
+
 def variants(p: VehicleParameters, spread: float) -> list[VehicleParameters]:
     """Return VARIANTS vehicles that differ from one by a spread, none for 0; each time the same.
 
@@ -181,9 +189,11 @@ class LandAirBatch:
             velocity_flight,
         )
 
-        if isinstance(environments, bool) or not isinstance(environments, int | np.integer):
-            raise ConfigError(f"num_envs: {environments!r}, expected a whole number")
-        finite_number("num_envs", environments, at_least=1, at_most=MOST_ENVIRONMENTS)
+        environments = whole_number("num_envs", environments, at_least=1, at_most=MOST_ENVIRONMENTS)
+        check_kind("vehicle", vehicle)
+        for name, value in (("terrain", terrain), ("world", world), ("sensors", sensors)):
+            if value is not None:
+                check_kind(name, value)
         period = finite_number("period", period, "s", at_least=STEP, at_most=LONGEST_PERIOD)
         wind = finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
         gusts = finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
@@ -191,7 +201,7 @@ class LandAirBatch:
         spread = finite_number("spread", spread, at_least=0.0, at_most=MOST_SPREAD)
         self.task = task_of(task)
         self.task_name = task
-        self.actions = actions or USUAL_ACTIONS[task]
+        self.actions = USUAL_ACTIONS[task] if actions is None else actions
         self.params = (
             vehicle if isinstance(vehicle, VehicleParameters) else VehicleParameters.load(vehicle)
         )
@@ -565,17 +575,12 @@ def _starts(
     if task.course in ON_GROUND:
         standing = _standing(p, ground)
     memory_size = state_layout.memory_size(len(p.wheels))
-    roofs = np.empty((0, 3))
-    if roofed is not None:
-        top = roofed.centre[:, 2] + roofed.half_extent[:, 2] + p.origin_height
-        roofs = np.column_stack([roofed.centre[:, :2], top])
-
     radius = p.steering_lever / math.tan(p.max_steering) if p.steered != "none" else 0.0
     return Starts(
         flying=model.flying((0.0, 0.0, 0.0)).x,
         standing=np.array([state.x for state in standing]).reshape(-1, p.state_size),
         standing_memory=np.array([state.memory for state in standing]).reshape(-1, memory_size),
-        roofs=roofs,
+        roofs=roofs_of(p, roofed),
         low=np.array([ground.low]),
         high=np.array([ground.high]),
         turn_radius=max(3.0 * radius, TRACK_STEP * 2.0),

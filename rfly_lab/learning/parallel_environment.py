@@ -14,7 +14,7 @@ from pettingzoo import ParallelEnv
 
 from rfly_amphibious.vehicle.state_layout import POSITION
 from rfly_common.arrays import Bools, Floats
-from rfly_common.config.checks import check_choice, finite_array, finite_number
+from rfly_common.config.checks import check_choice, finite_array, whole_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_lab.learning.environments import METADATA, Info, Numbers, box_space, metadata_of
 from rfly_lab.learning.episodes import LARGEST_SEEN, NEAR
@@ -60,9 +60,7 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
         **options: Any,
     ) -> None:
         check_choice("task", task, TASKS_TOGETHER)
-        if isinstance(vehicles, bool) or not isinstance(vehicles, int | np.integer):
-            raise ConfigError(f"vehicles: {vehicles!r}, expected a whole number")
-        finite_number("vehicles", vehicles, at_least=2, at_most=MOST_TOGETHER)
+        vehicles = whole_number("vehicles", vehicles, at_least=2, at_most=MOST_TOGETHER)
         self.batch = LandAirBatch(vehicles, task, **options)
         self.rendering = Rendering(self.batch, render_mode)
         self.render_mode = render_mode
@@ -107,9 +105,7 @@ class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float3
     ) -> tuple[dict[str, NDArray[np.float32]], dict[str, Info]]:
         """Begin an episode of all vehicles: with a seed its first one, without one the next."""
         if seed is not None:
-            is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-            if not is_whole or seed < 0:
-                raise ConfigError(f"seed: {seed!r}, expected a whole number of 0 or more")
+            seed = whole_number("seed", seed, at_least=0)
         if seed is not None or self._generator is None:
             self._generator = np.random.default_rng(seed)
 

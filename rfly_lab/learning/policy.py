@@ -10,6 +10,7 @@ The network takes observations as the environment gives them, (n, numbers), and 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters, shipped_parameter_sets
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
@@ -68,10 +69,13 @@ class PolicyFacts:
     """Rays of the lidar that is seen."""
     depth: tuple[int, ...] = ()
     """Rows and columns of the depth image that is seen."""
+    sensors: str = ""
+    """Name of the set of sensors by which it sees, a file's without folders; "": by none."""
 
     @classmethod
     def of(cls, batch: LandAirBatch) -> PolicyFacts:
         """Return the facts of a policy that is trained in a batch."""
+        sensors = batch.view.sensors
         return cls(
             batch.task_name,
             batch.actions,
@@ -80,6 +84,7 @@ class PolicyFacts:
             tuple(batch.observation_names),
             tuple(batch.action_names),
             *batch.view[:3],
+            "" if sensors is None else Path(sensors.name).name,
         )
 
     def text(self) -> str:
@@ -98,8 +103,8 @@ class PolicyFacts:
         if not isinstance(data, dict) or not needed <= set(data) <= set(names):
             raise ConfigError(f"metadata {METADATA_KEY}: expected {', '.join(names)}")
 
-        for name in ("task", "actions", "vehicle", *({"observations"} & set(data))):
-            if not isinstance(data[name], str):
+        for name in ("task", "actions", "vehicle", "observations", "sensors"):
+            if not isinstance(data.get(name, ""), str):
                 raise ConfigError(f"metadata {name}: {data[name]!r}, expected a text")
         data["period"] = _seconds(data["period"])
         for name in ("observation_names", "action_names"):
@@ -120,11 +125,13 @@ class Policy:
         self,
         path: StrPath,
         params: VehicleParameters | None = None,
-        sensors: SensorParameters | None = None,
+        sensors: StrPath | SensorParameters | None = None,
     ) -> None:
         """Read a file. `params`: of the vehicle; None: the shipped set that it was trained for.
 
-        `sensors`: those by which it sees, where it was trained with some; None: the vehicle's own.
+        `sensors`: those by which it sees, or the name or path of a set, where it was trained with
+        some; None: the shipped set of its training, or the vehicle's own for a file that names
+        none.
         Raise ConfigError for a file that can't be read, is no such policy, or does not fit the
         vehicle; and where onnxruntime is not installed.
         """
@@ -142,6 +149,10 @@ class Policy:
         self.task = task_of(self.facts.task)
         """Rules of its task."""
 
+    def check_view(self, names: Sequence[str]) -> None:
+        """Raise ConfigError unless a vehicle sees what the policy was trained with, by names."""
+        _check_names("observation_names", self.facts.observation_names, names)
+
     @property
     def environment(self) -> dict[str, Any]:
         """Options of an environment in which it sees and acts as in its training, by name."""
@@ -152,6 +163,7 @@ class Policy:
             "actions": facts.actions,
             "period": facts.period,
             "observations": facts.observations,
+            "sensors": self.sensors,
             "lidar": facts.lidar,
             "depth": facts.depth,
         }
@@ -169,7 +181,7 @@ class Policy:
             )
         return PolicyFacts.read(text)
 
-    def _check(self, params: VehicleParameters, sensors: SensorParameters | None) -> None:
+    def _check(self, params: VehicleParameters, sensors: StrPath | SensorParameters | None) -> None:
         """Raise ConfigError if the policy does not fit a vehicle, or its own facts."""
         facts = self.facts
         if facts.vehicle != params.name:
@@ -179,9 +191,12 @@ class Policy:
         task = task_of(facts.task)
         check_choice("actions", facts.actions, tuple(ACTIONS))
         _check_names("action_names", facts.action_names, action_names(facts.actions, params))
+        if sensors is None and facts.sensors:
+            sensors = _shipped_sensors(facts.sensors)
         view = view_of(params, facts.observations, sensors, facts.lidar, facts.depth)
-        seen = observation_names(task, params, view)
-        _check_names("observation_names", facts.observation_names, seen)
+        self.sensors = view.sensors
+        """Sensors by which it sees; None: by none."""
+        self.check_view(observation_names(task, params, view))
 
         self._network.check_sizes(len(facts.observation_names), len(facts.action_names))
 
@@ -192,6 +207,13 @@ def _shipped_vehicle(name: str) -> VehicleParameters:
     return VehicleParameters.load(name)
 
 
+def _shipped_sensors(name: str) -> SensorParameters:
+    """Return a shipped set. Raise ConfigError for another name: a policy names no files."""
+    if name not in shipped_sensor_sets():
+        raise ConfigError(f"sensors: trained with {name!r}, which is not shipped: expected its set")
+    return SensorParameters.load(name)
+
+
 def _seconds(period: Any) -> float:
     """Return a period of the environments, s. Raise ConfigError for anything else."""
     if isinstance(period, bool) or not isinstance(period, int | float):
@@ -199,7 +221,7 @@ def _seconds(period: Any) -> float:
     return finite_number("metadata period", period, "s", at_least=STEP, at_most=LONGEST_PERIOD)
 
 
-def _check_names(what: str, trained: tuple[str, ...], ours: list[str]) -> None:
+def _check_names(what: str, trained: Sequence[str], ours: Sequence[str]) -> None:
     """Raise ConfigError where a policy's names are others than this version's."""
     for number, (theirs, own) in enumerate(zip(trained, ours, strict=False)):
         if theirs != own:

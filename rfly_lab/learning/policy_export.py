@@ -12,12 +12,19 @@ from rfly_common.files import StrPath, write_whole
 from rfly_common.imports import require
 from rfly_lab.learning.policy import METADATA_KEY, PolicyFacts
 
+CONSTANT = 1e-7
+"""Variance up to which a number counts as one that never changed in the training.
+
+VecNormalize begins with a variance of 1, which fades with the number of observations.
+"""
+
 
 def write_policy(path: StrPath, model: Any, facts: PolicyFacts) -> None:
     """Write what an actor and critic of Stable-Baselines3, such as PPO's, have learned.
 
     The file takes the environment's observations: those of a VecNormalize around the model's
-    environments are normalised inside. Its actions are those without exploration, from -1 to 1.
+    environments are normalised inside, and numbers that never changed are ignored, as nothing was
+    learned of them. Its actions are those without exploration, from -1 to 1.
     Raise ConfigError for other models or observations, and without torch and onnx.
     """
     torch = require("torch", "writing a policy")
@@ -46,9 +53,10 @@ def write_policy(path: StrPath, model: Any, facts: PolicyFacts) -> None:
             self.policy = model.policy
             self.normalizes = normalizer is not None and normalizer.norm_obs
             if self.normalizes:
-                spread = (normalizer.obs_rms.var + normalizer.epsilon) ** 0.5
+                variance = normalizer.obs_rms.var
+                scale = (variance > CONSTANT) / (variance + normalizer.epsilon) ** 0.5
                 self.register_buffer("mean", torch.tensor(normalizer.obs_rms.mean).float())
-                self.register_buffer("scale", torch.tensor(1.0 / spread).float())
+                self.register_buffer("scale", torch.tensor(scale).float())
 
         def forward(self, seen: Any) -> Any:
             """Return the actions, (n, numbers), for observations, (n, numbers)."""

@@ -25,18 +25,28 @@ from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
 from rfly_common.arrays import Floats
-from rfly_common.config.checks import finite_number
+from rfly_common.config.checks import finite_number, whole_number
 from rfly_common.errors import ConfigError
-from rfly_lab.learning.episodes import CHAIN_STEP, HIGHEST, HOP_DISTANCE, LOWEST, NEAR
+from rfly_common.files import StrPath
+from rfly_lab.learning.episodes import (
+    CHAIN_STEP,
+    HIGHEST,
+    HOP_DISTANCE,
+    LOWEST,
+    NEAR,
+    ROOF_DISTANCE,
+    ROOF_HEIGHT,
+)
 from rfly_lab.learning.grounds import hills
-from rfly_lab.learning.land_air_batch import MOST_GUSTS, MOST_WIND
+from rfly_lab.learning.land_air_batch import MOST_GUSTS, MOST_WIND, houses, roofs_of
 from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.task_judge import TaskJudge
 from rfly_lab.learning.tasks import Course, Ending
+from rfly_lab.learning.views import sensors_of
 
 CLIMB = 5.0
-"""Height above the start to which it climbs before the policy flies, m."""
+"""Height above the start to which it climbs before the policy flies, m; else that above a roof."""
 CALM = 0.2
 """Speed below which the policy takes over, m/s."""
 LONGEST_BEGIN = 40.0
@@ -70,28 +80,27 @@ def fly_policy(
     policy: Policy,
     seed: int,
     *,
-    sensors: SensorParameters | None = None,
+    sensors: StrPath | SensorParameters | None = None,
     wind: float = 0.0,
     gusts: float = 0.0,
 ) -> PolicyFlight:
     """Let a policy fly its task over the usual terrain, to targets of its own.
 
     A task in the air begins after a take-off by the flight controller. Everything random follows
-    from the seed: place, targets, noise, direction of the wind, gusts. `sensors`: None: the shipped
-    set of the vehicle. `wind`: greatest mean wind, `gusts`: standard deviation of the gusts, m/s.
-    Raise ConfigError for a task that isn't to be flown so, for numbers that the environment does
-    not take, and if the vehicle does not get into the air.
+    from the seed: place, targets, noise, direction of the wind, gusts. `sensors`: those aboard, or
+    the name or path of a set; None: those by which the policy sees, or the vehicle's. `wind`:
+    greatest mean wind, `gusts`: standard deviation of the gusts, m/s. Raise ConfigError for a task
+    that isn't to be flown so, for numbers that the environment does not take, and if the vehicle
+    does not get into the air.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ConfigError(f"seed: {seed!r}, expected a whole number of 0 or more")
+    seed = whole_number("seed", seed, at_least=0)
     finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
     finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
     course = policy.task.course
-    if course not in (Course.POINT, Course.CHAIN, Course.HOP):
-        raise ConfigError(f"task: {policy.facts.task!r}, expected hover, waypoints or hop")
-    if sensors is None:
-        sensors = SensorParameters.for_vehicle(policy.params.name)
-    flight = _Flight(policy, seed, sensors.replace(ground_truth=None), wind, gusts)
+    if course not in (Course.POINT, Course.CHAIN, Course.HOP, Course.ROOF):
+        raise ConfigError(f"task: {policy.facts.task!r}, expected hover, waypoints, hop or roof")
+    own = sensors_of(policy.params, policy.sensors if sensors is None else sensors)
+    flight = _Flight(policy, seed, own.replace(ground_truth=None), wind, gusts)
     flight.begin()
     return flight.task()
 
@@ -108,8 +117,16 @@ class _Flight:
         self._policy = policy
         self._terrain = hills()
 
-        # outside
+        # outside; a roof is beside the vehicle
         x, y = random.uniform(-100.0, 100.0, 2).tolist()
+        self._roof: Floats | None = None
+        boxes = None
+        if policy.task.course == Course.ROOF:
+            boxes = houses(params, self._terrain)
+            self._roof = random.choice(roofs_of(params, boxes))
+            beside = random.uniform(-math.pi, math.pi)
+            x = self._roof[0] + ROOF_DISTANCE[1] * math.cos(beside)
+            y = self._roof[1] + ROOF_DISTANCE[1] * math.sin(beside)
         direction = random.uniform(-math.pi, math.pi)
         speed = random.uniform(0.0, wind)
         air = Wind(
@@ -118,7 +135,7 @@ class _Flight:
             seed=seed,
         )
         self.simulation = Simulation(
-            AmphibiousModel(params, self._terrain),
+            AmphibiousModel(params, self._terrain, solids=boxes),
             sensors,
             (x, y, random.uniform(-math.pi, math.pi)),
             fail_safe=abort_pilot,
@@ -131,6 +148,7 @@ class _Flight:
         self._estimator = StateEstimator(estimator, sensors, params, terrain=self._terrain)
         self.flight = FlightController(params, sensors)
         self._pilot = PolicyPilot(policy, sensors)
+        self._pilot.set_origin(self._estimator.geo_origin)
         self._estimate: Estimate | None = None
         self._judge = TaskJudge(policy.task, policy.facts.period, params)
         """Judge by the truth."""
@@ -171,6 +189,8 @@ class _Flight:
         self._run(lambda: self._request("takeoff"))
         self._run(lambda: self.flight.mode is Mode.FLIGHT)
         self._hover = np.add(self._estimate_now.position, (0.0, 0.0, CLIMB))
+        if self._roof is not None:
+            self._hover[2] = self._roof[2] + self._random.uniform(*ROOF_HEIGHT)
         self._run(self._hovers)
 
     def _request(self, word: str) -> bool:
@@ -193,6 +213,8 @@ class _Flight:
     def _targets(self) -> Floats:
         """Return targets as the environment draws them, (n, 3), m."""
         random = self._random
+        if self._roof is not None:
+            return self._roof[None]
         x, y, z = self._estimate_now.position.tolist()
         if self._policy.task.course == Course.POINT:
             return np.array((x, y, z)) + random.uniform(-NEAR, NEAR, (1, 3))

@@ -6,7 +6,8 @@
 What is known of the vehicle becomes a row of states and outputs, as the simulation has them, except
 that its wheels are straight and stand: the brakes of a policy that commands rotors alone held them
 in its training, and while a vehicle flies they roll free. The kernels of the environment make the
-observation from it, go on to the next target, and say when the task is solved.
+observation from it, go on to the next target, and say when the task is solved. A policy that was
+trained by sensors sees their samples alone; estimates only say when its task is solved.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -26,13 +27,15 @@ from rfly_autonomy.estimation.wheel_contact import SENSOR_TIMEOUT
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint
 from rfly_lab.learning import episode_kernels
 from rfly_lab.learning.actions import commands_of, wrench_of
 from rfly_lab.learning.grounds import hills
 from rfly_lab.learning.policy import Policy
+from rfly_lab.learning.sensor_batch import SampledSensors
 from rfly_lab.learning.task_judge import TaskJudge
 from rfly_lab.learning.tasks import ON_GROUND, Ending
-from rfly_lab.learning.views import TRUTH
+from rfly_lab.learning.views import SENSORS, sensor_names, sensors_of
 
 TOLERANCE = 1e-6
 """Time by which an estimate may come before its turn, s."""
@@ -51,11 +54,6 @@ class PolicyPilot:
         facts = policy.facts
         if facts.actions != "wrench":
             raise ConfigError(f"actions: trained with {facts.actions!r}, expected 'wrench'")
-        if facts.observations != TRUTH:
-            raise ConfigError(
-                f"observations: trained with {facts.observations!r}, expected 'truth': "
-                "the pilot shows it estimates"
-            )
         if facts.lidar or facts.depth:
             raise ConfigError(
                 "lidar, depth: trained with rays, expected none: no node has them for it"
@@ -63,12 +61,17 @@ class PolicyPilot:
         if policy.task.sees_ground:
             raise ConfigError(f"task: {facts.task!r} sees the ground around, which no sensor shows")
         params = policy.params
-        if sensors is None:
-            sensors = SensorParameters.for_vehicle(params.name)
+        sensors = sensors or sensors_of(params, policy.sensors)
 
         self.policy = policy
+        self.sees_samples = facts.observations == SENSORS
+        """True if the policy sees by sensors, not by estimates."""
+        if self.sees_samples:
+            policy.check_view(sensor_names(params, sensors))
+        self._origin = DEFAULT_GEO_ORIGIN
         self.params = params
-        self._sensors = sensors
+        self.sensors = sensors
+        """Sensors of the vehicle."""
         self._commands = commands_of(facts.actions, params)
         self._task = policy.task
         self._flies = (Ending.RUNNING, Ending.SUCCESS)[: 1 + policy.task.goes_on]
@@ -81,7 +84,7 @@ class PolicyPilot:
 
     def reset(self) -> None:
         """Forget all, as the time went back."""
-        self._clearance = Clearance(self.params, self._sensors.height)
+        self._clearance = Clearance(self.params, self.sensors.height)
         self._joints_time = -math.inf
         self._wheel_rates = np.zeros((1, len(self.params.wheels)))
         """What a policy without wheels has learned with: straight wheels that its brakes hold."""
@@ -95,6 +98,17 @@ class PolicyPilot:
         """What is known of the outputs, (1, outputs)."""
         self.judge = TaskJudge(self._task, self.policy.facts.period, self.params)
         """Judge of its targets."""
+        self._sampled: SampledSensors | None = None
+        if self.sees_samples:
+            period = self.policy.facts.period
+            self._sampled = SampledSensors(self.params, self.sensors, period)
+            self._sampled.set_origin(self._origin)
+
+    def set_origin(self, origin: GeoPoint) -> None:
+        """Take the GPS to be in a world whose origin is at this latitude, longitude, altitude."""
+        self._origin = origin
+        if self._sampled is not None:
+            self._sampled.set_origin(origin)
 
     def set_targets(self, places: ArrayLike) -> None:
         """Fly to places (n, 3), m, world, one after the other; see `TaskJudge.set_targets`."""
@@ -115,6 +129,8 @@ class PolicyPilot:
 
     def missing(self, time: float) -> list[str]:
         """Return the names of the inputs that are lacking or too old at a time, s."""
+        if self._sampled is not None:
+            return self._sampled.missing(time)
         heard = {
             "joints": self._joints_time,
             "wheel loads": self._loads_time,
@@ -125,7 +141,9 @@ class PolicyPilot:
         return names
 
     def sense(self, samples: SensorSamples) -> None:
-        """Take the samples since the last step; height, wheel loads and joints matter."""
+        """Take the samples since the last step."""
+        if self._sampled is not None:
+            self._sampled.sense(samples)
         p = self.params
         x = self._x[0]
         joints = samples.joints
@@ -154,7 +172,7 @@ class PolicyPilot:
         if now.time - self._acted >= self.policy.facts.period - TOLERANCE:
             self._acted = now.time
             ending = self.judge.update(self._x[0], self._outputs[0])
-            self._wrench = self._act() if ending in self._flies else None
+            self._wrench = self._act(now.time) if ending in self._flies else None
         return self._wrench
 
     def _take(self, now: Estimate, dt: float) -> None:
@@ -169,21 +187,28 @@ class PolicyPilot:
         x[state_layout.RATES : state_layout.RATES + 3] = now.rates
         self._outputs[0, state_layout.CLEARANCE] = self._clearance.lowest_wheel(rotation)
 
-    def _act(self) -> Floats | None:
+    def _act(self, time: float) -> Floats | None:
         """Return the wrench of the policy; None if its numbers are not finite."""
-        seen = np.empty((1, len(self.policy.facts.observation_names)), np.float32)
-        episode_kernels.observe(
-            self.policy.task,
-            self._x,
-            self._outputs,
-            self._wheel_rates,
-            self.judge.layout,
-            hills().ground,
-            self.judge.episode,
-            seen,
-        )
-        action = self.policy.act(seen)[0]
+        action = self.policy.act(self._see(time))[0]
         if not np.isfinite(action).all():
             self.judge.ending = Ending.FAILED
             return None
         return wrench_of(self._commands, action)
+
+    def _see(self, time: float) -> NDArray[np.float32]:
+        """Return what the policy sees, (1, numbers)."""
+        judge = self.judge
+        if self._sampled is not None:
+            return self._sampled.observe(self._task, judge.layout, judge.episode, time)
+        seen = np.empty((1, len(self.policy.facts.observation_names)), np.float32)
+        episode_kernels.observe(
+            self._task,
+            self._x,
+            self._outputs,
+            self._wheel_rates,
+            judge.layout,
+            hills().ground,
+            judge.episode,
+            seen,
+        )
+        return seen

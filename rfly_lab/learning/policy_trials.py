@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Trials of a policy in the environment that it was trained in, by the truth."""
+"""Trials of a policy in the environment that it was trained in."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from rfly_lab.learning.tasks import Ending
 def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.int8]:
     """Return how the first episode of each seed ends with a policy, an `Ending`, (n,).
 
-    Options are those of the environment, such as `wind`. Raise ConfigError for other seeds, and for
-    sensors that read other numbers than the policy's.
+    Options are those of the environment, such as `wind`, or other `sensors` than the policy's.
+    Raise ConfigError for other seeds, and for sensors that read other numbers.
     """
     numbers = np.asarray(seeds)
     is_whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
     if not is_whole or (numbers < 0).any():
         raise ConfigError("seeds: expected a row of whole numbers of 0 or more")
     facts = policy.facts
-    batch = LandAirBatch(len(numbers), **policy.environment, **options)
-    if tuple(batch.observation_names) != facts.observation_names:
-        raise ConfigError("sensors: the policy was trained with others")
+    batch = LandAirBatch(len(numbers), **{**policy.environment, **options})
+    policy.check_view(batch.observation_names)
     every = np.arange(len(numbers))
     batch.seed(every, numbers.astype(np.uint64))
     batch.begin(every)

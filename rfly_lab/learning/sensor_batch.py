@@ -8,26 +8,31 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rfly_amphibious.dynamics.vehicle_batch import VehicleBatch
 from rfly_amphibious.sensors import sensor_kernels
 from rfly_amphibious.sensors.ideal_readings import ideal_readings, mounting_of
 from rfly_amphibious.sensors.noise import NoiseModel, channel_noise
+from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
 from rfly_amphibious.sensors.sensor_suite import joint_geometry
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation.wheel_contact import SENSOR_TIMEOUT
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
-from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
+from rfly_common.frames import ned_to_enu, quat_conjugate, quat_multiply
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geodetic_to_ned
 from rfly_lab.learning import sensor_batch_kernels as kernels
 from rfly_lab.learning.episodes import Episodes, Layout
 from rfly_lab.learning.tasks import Task
-from rfly_lab.learning.views import NAMES
+from rfly_lab.learning.views import NAMES, sensor_names
 
 TURN = 2.0 * math.pi
 MOST_FIXES = 64
 """Most GPS fixes on their way to a vehicle."""
+SLACK = 1e-6
+"""Share of a period by which an age may lack a whole period and still count as one."""
 
 
 def _noises(p: VehicleParameters, sensors: SensorParameters) -> dict[str, NoiseModel]:
@@ -94,6 +99,24 @@ def suite_of(
     )
 
 
+def _memory(suite: kernels.Suite, count: int, wheels: int, fixes: int) -> kernels.Memory:
+    """Return the memory of vehicles whose sensors have not measured, with room for GPS fixes."""
+    channels = len(suite.noise)
+    return kernels.Memory(
+        readings=np.zeros((count, channels)),
+        measured=np.zeros((count, kernels.SENSORS), np.int64),
+        errors=np.zeros((count, channels), sensor_kernels.CHANNEL_ERRORS),
+        attitude=np.tile((0.0, 0.0, 0.0, 1.0), (count, 1)),
+        fixes=np.zeros((count, fixes, 6)),
+        sent=np.full((count, fixes), -1),
+        steering=np.zeros(count),
+        spin=np.zeros((count, wheels)),
+        turning=np.zeros((count, wheels)),
+        angle=np.zeros((count, wheels)),
+        counted=np.zeros((count, wheels)),
+    )
+
+
 class SensorBatch:
     """The sensors of the vehicles of a batch.
 
@@ -118,22 +141,7 @@ class SensorBatch:
                 f"gps.latency: {fixes} fixes on their way, expected at most {MOST_FIXES}"
             )
 
-        count = len(vehicles.x)
-        wheels = len(p.wheels)
-        channels = len(self.suite.noise)
-        self.memory = kernels.Memory(
-            readings=np.zeros((count, channels)),
-            measured=np.zeros((count, kernels.SENSORS), np.int64),
-            errors=np.zeros((count, channels), sensor_kernels.CHANNEL_ERRORS),
-            attitude=np.tile((0.0, 0.0, 0.0, 1.0), (count, 1)),
-            fixes=np.zeros((count, fixes, 6)),
-            sent=np.full((count, fixes), -1),
-            steering=np.zeros(count),
-            spin=np.zeros((count, wheels)),
-            turning=np.zeros((count, wheels)),
-            angle=np.zeros((count, wheels)),
-            counted=np.zeros((count, wheels)),
-        )
+        self.memory = _memory(self.suite, len(vehicles.x), len(p.wheels), fixes)
         """Last readings and errors."""
 
     def measure(self, which: Ints, episodes: Episodes, rows: Floats) -> None:
@@ -175,3 +183,81 @@ class SensorBatch:
         motion = np.empty((count, 2, 3))
         kernels.navigate(self.suite, self.memory, rotations, motion)
         return rotations, motion
+
+
+class SampledSensors:
+    """The sensors of one vehicle outside an environment, as it sees by them in one.
+
+    Samples take the place of measurements. Wheels are straight and stand, as those of a policy
+    without wheels do in its training. Raise ConfigError as `suite_of` does.
+    """
+
+    def __init__(self, p: VehicleParameters, sensors: SensorParameters, period: float) -> None:
+        self._suite = suite_of(p, sensors, period, DEFAULT_GEO_ORIGIN[2])
+        self._memory = _memory(self._suite, 1, len(p.wheels), 1)
+        self._origin = DEFAULT_GEO_ORIGIN
+        self._numbers = len(sensor_names(p, sensors))
+        self._measured = dict.fromkeys(NAMES, -math.inf)
+        """Time of the last sample of each sensor, s."""
+        latency = 0.0 if sensors.gps is None else sensors.gps.latency
+        self._oldest = {
+            name: self._suite.sample[s] + SENSOR_TIMEOUT + latency * (s == kernels.GPS)
+            for s, name in enumerate(NAMES)
+            if self._suite.first[s] >= 0
+        }
+        """Age that a sample of each sensor that it has may reach, s."""
+
+    def set_origin(self, origin: GeoPoint) -> None:
+        """Take GPS and barometer to be in a world whose origin is there, deg and m."""
+        self._origin = origin
+        self._suite = self._suite._replace(altitude=origin[2])
+
+    def sense(self, samples: SensorSamples) -> None:
+        """Take the last of the samples of each sensor."""
+        imu = samples.imu
+        if imu is not None:
+            self._put(kernels.IMU, imu.time, [*imu.specific_force[-1], *imu.rates[-1]])
+            unmount = quat_conjugate(self._suite.mounting[0]["imu_quat"])
+            self._memory.attitude[0] = quat_multiply(imu.orientation[-1], unmount)
+        gps = samples.gps
+        if gps is not None and np.isfinite(gps.velocity[-1]).all():
+            place = ned_to_enu(geodetic_to_ned(gps.geodetic[-1], self._origin))
+            self._put(kernels.GPS, gps.time, [*place, *gps.velocity[-1]])
+        if samples.barometer is not None:
+            self._put(kernels.BAROMETER, samples.barometer.time, samples.barometer.pressure[-1:])
+        if samples.height is not None:
+            self._put(kernels.HEIGHT, samples.height.time, samples.height.distance[-1:])
+        if samples.joints is not None:
+            rates = np.abs(samples.joints.rotor_rate[-1])
+            self._put(kernels.ENCODERS, samples.joints.time, rates)
+        if samples.wheel_loads is not None:
+            self._put(kernels.WHEEL_LOADS, samples.wheel_loads.time, samples.wheel_loads.load[-1])
+
+    def _put(self, sensor: int, time: Floats, numbers: ArrayLike) -> None:
+        """Note the readings of a sensor, unless the set lacks it."""
+        first = self._suite.first[sensor]
+        if first >= 0:
+            self._measured[NAMES[sensor]] = float(time[-1])
+            values = np.asarray(numbers, float)
+            self._memory.readings[0, first : first + len(values)] = values
+
+    def missing(self, time: float) -> list[str]:
+        """Return the names of the sensors whose samples are lacking or too old at a time, s."""
+        measured = self._measured
+        return [name for name, most in self._oldest.items() if not time - measured[name] <= most]
+
+    def observe(
+        self, task: Task, layout: Layout, episode: Episodes, time: float
+    ) -> NDArray[np.float32]:
+        """Return what it sees at a time, s, of an episode of one vehicle, (1, numbers).
+
+        None of its sensors may be missing.
+        """
+        for s, name in enumerate(NAMES):
+            if name in self._oldest:
+                age = max(time - self._measured[name], 0.0)
+                periods = math.floor(age / self._suite.period + SLACK)
+                self._memory.measured[0, s] = episode.steps[0] - periods
+        seen = np.empty((1, self._numbers), np.float32)
+        kernels.observe_by_sensors(task, self._suite, self._memory, layout, episode, seen)
+        return seen

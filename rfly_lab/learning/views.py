@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_common.config.checks import check_choice, finite_number
+from rfly_common.config.checks import check_choice, whole_number
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath
+from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.world import World
 
 TRUTH = "truth"
 """Observations that are the state itself."""
@@ -98,24 +100,42 @@ def view_of(
     Raise ConfigError for those that can't be used, and for sensors by which nothing is observed.
     """
     check_choice("observations", observations, OBSERVATIONS)
-    rays = _whole("lidar", lidar, 0, MOST_RAYS)
+    rays = whole_number("lidar", lidar, at_least=0, at_most=MOST_RAYS)
     size = () if depth is None else depth
     if not isinstance(size, tuple | list | np.ndarray) or len(size) not in (0, 2):
         raise ConfigError(f"depth: {depth!r}, expected rows and columns")
-    pixels = tuple(_whole("depth", number, 1, MOST_PIXELS) for number in size)
+    pixels = tuple(
+        whole_number("depth", number, at_least=1, at_most=MOST_PIXELS) for number in size
+    )
 
     if observations == TRUTH and not rays and not pixels:
         if sensors is not None:
             raise ConfigError("sensors: nothing is observed by them, expected observations=sensors")
         return View()
-    if not isinstance(sensors, SensorParameters):
-        name = "" if sensors is None else os.fspath(sensors)
-        sensors = SensorParameters.for_vehicle(p.name, name)
-    return View(observations, rays, pixels, sensors)
+    return View(observations, rays, pixels, sensors_of(p, sensors))
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    """Return a whole number of an argument. Raise ConfigError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ConfigError(f"{name}: {value!r}, expected a whole number")
-    return int(finite_number(name, value, at_least=least, at_most=most))
+KINDS: Mapping[str, type] = {
+    "vehicle": VehicleParameters,
+    "terrain": HeightMap,
+    "world": World,
+    "sensors": SensorParameters,
+}
+"""Types of the options that may also be a name or a path."""
+
+
+def check_kind(name: str, value: Any) -> None:
+    """Raise ConfigError for an option of KINDS that is neither a name, a path nor of its type."""
+    kind = KINDS[name]
+    if not isinstance(value, (str, os.PathLike, kind)):
+        raise ConfigError(f"{name}: {value!r}, expected a name, a path or {kind.__name__}")
+
+
+def sensors_of(
+    p: VehicleParameters, sensors: StrPath | SensorParameters | None
+) -> SensorParameters:
+    """Return a set of sensors, or load it by its name or path; None: the vehicle's own."""
+    if sensors is None:
+        return SensorParameters.for_vehicle(p.name)
+    check_kind("sensors", sensors)
+    return sensors if isinstance(sensors, SensorParameters) else SensorParameters.load(sensors)

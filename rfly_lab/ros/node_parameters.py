@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from rfly_amphibious.ros.node_parameters import SENSORS, VEHICLE, VehicleNameParameters
 from rfly_common.ros.node_parameters import FrameParameters, parameter
+from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,9 @@ class PolicyParameters:
 
     policy: str = parameter("", "trained policy: an ONNX file as rfly_lab.write_policy makes it")
     vehicle: str = parameter("", f"{VEHICLE}; empty: that which the policy was trained for")
-    sensors: str = parameter("", SENSORS)
+    sensors: str = parameter(
+        "", f"{SENSORS}; empty: those by which the policy sees, or the vehicle's"
+    )
     goal: list[float] = parameter(
         [],
         "first targets in the world: x, y and z of each, one after the other; empty: with "
@@ -32,4 +35,11 @@ class PolicyParameters:
     )
 
 
-NODES = {"policy_node": (VehicleNameParameters, PolicyParameters, FrameParameters)}
+NODES = {
+    "policy_node": (
+        VehicleNameParameters,
+        PolicyParameters,
+        FrameParameters,
+        LatestTerrainParameters,
+    )
+}

@@ -5,8 +5,9 @@
 
 It is a thin shell around PolicyPilot. It knows odometry/global, the sensors and the mode, and
 answers estimates with cmd/wrench while the vehicle is in FLIGHT, and in TAKEOFF where the task
-begins on the ground. flight_control_node keeps the mode and its guards: once no wrench comes any
-more, it hovers and lands.
+begins on the ground. A policy that was trained by sensors hears IMU, GPS and barometer, too, and
+the origin of terrain_map. flight_control_node keeps the mode and its guards: once no wrench comes
+any more, it hovers and lands.
 """
 
 from __future__ import annotations
@@ -51,11 +52,14 @@ from rfly_lab.learning.tasks import Ending
 from rfly_lab.ros.node_parameters import PolicyParameters
 from rfly_missions.followers.land_air import ModeRequests
 from rfly_terrain.ros.plan_msgs import path_to_points
+from rfly_terrain.ros.terrain_topics import LatestTerrain
 
 SILENCE_S = 1.0
 """Wall time without an estimate after which diagnostics tell of it, s."""
 SENSORS = ("joint_states", "height_above_ground", "wheel_loads")
-"""Sensors that an observation needs beside the estimate."""
+"""Sensors that an observation needs in addition to the estimate."""
+SEEN = (*SENSORS, "gps/fix", "gps/vel", "baro", "imu/data")
+"""Sensors of a policy that sees by them."""
 HOVER_HEIGHT = 3.0
 """Height above its place to which a vehicle flies first that has no other target, m."""
 BEGIN = {Mode.DISARMED: "arm", Mode.DRIVE: "takeoff"}
@@ -77,8 +81,12 @@ class PolicyNode(Node):
             raise ConfigError("parameter policy: expected an ONNX file")
         params = VehicleParameters.load(settings.vehicle) if settings.vehicle else None
         policy = Policy(settings.policy, params)
-        sensors = SensorParameters.for_vehicle(policy.params.name, settings.sensors)
+        sensors = SensorParameters.load(settings.sensors) if settings.sensors else None
         self._pilot = PolicyPilot(policy, sensors)
+        topics: tuple[str, ...] = SENSORS
+        if self._pilot.sees_samples:
+            fitted = self._pilot.sensors.sensors()
+            topics = tuple(topic for topic in SEEN if SENSOR_TOPICS[topic].sensor in fitted)
         self._autostart = settings.autostart
         self._starts = settings.autostart
         """True until it flies: what has landed takes off again only for new targets."""
@@ -109,7 +117,7 @@ class PolicyNode(Node):
         self._gate: TickGate | None = None
         if settings.lock_step:
             self._ticks = publisher(self, SimulationTick, "guidance_tick", STATE_OUT)
-            watched = [SENSOR_TOPICS[topic].tick_index for topic in SENSORS]
+            watched = {SENSOR_TOPICS[topic].tick_index for topic in topics}
             self._gate = TickGate(
                 watched, self._answer, ["odometry/global"], again=self._answer_again
             )
@@ -123,11 +131,14 @@ class PolicyNode(Node):
         subscription(self, PoseStamped, "goal_pose", self._on_goal_pose, COMMANDS)
         subscription(self, Path, "follow_path", self._on_follow_path, LATCHED)
         subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
-        subscribe_sensors(self, SENSORS, self._on_sensor, lock_step=settings.lock_step)
+        subscribe_sensors(self, topics, self._on_sensor, lock_step=settings.lock_step)
         if self._gate is not None:
             subscribe_ticks(self, self._gate)
         odometry_qos = sensor_qos(True) if settings.lock_step else STATE_IN
         subscription(self, Odometry, "odometry/global", self._on_odometry, odometry_qos)
+        ground = LatestTerrain(self, lambda _, origin: self._pilot.set_origin(origin))
+        if self._pilot.sees_samples:
+            ground.start(self._diagnostics)
         self._update_diagnostics()
         facts = policy.facts
         self.get_logger().info(f"{self._name}: flies {facts.task!r} by {settings.policy}")
@@ -181,9 +192,13 @@ class PolicyNode(Node):
     def _on_sensor(self, topic: str, message: Any) -> None:
         kind, _, index, _ = SENSOR_TOPICS[topic]
         try:
-            self._pilot.sense(SensorSamples(**{kind: self._read(topic, message)}))
+            samples = self._read(topic, message)
         except RflyError as error:
             self._diagnostics.refuse_message(topic, error)
+        else:
+            if samples is None:  # the other half has not come yet
+                return
+            self._pilot.sense(SensorSamples(**{kind: samples}))
         if self._gate is not None:
             self._gate.heard(index)
 

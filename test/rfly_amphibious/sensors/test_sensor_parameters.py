@@ -41,7 +41,7 @@ def refusal(text):
 
 
 def test_each_vehicle_has_its_sensors():
-    assert shipped_sensor_sets() == sorted([*shipped_parameter_sets(), "kinect_v2"])
+    assert shipped_sensor_sets() == sorted([*shipped_parameter_sets(), "kinect_v2", "scale_rtk"])
 
 
 @pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from rfly_common.config.checks import check_choice, finite_array, finite_number
+from rfly_common.config.checks import check_choice, finite_array, finite_number, whole_number
 from rfly_common.errors import CommandError, ConfigError
 
 
@@ -42,6 +42,24 @@ def test_other_numbers_are_refused(value, bounds, said):
     with pytest.raises(CommandError) as caught:
         finite_number("dt", value, "s", error=CommandError, **bounds)
     assert str(caught.value) == said
+
+
+def test_whole_numbers_within_their_bounds_pass_whole():
+    assert whole_number("n", 2**63 + 1, at_least=0) == 2**63 + 1  # no float has it
+    assert type(whole_number("n", np.uint8(3), at_least=3, at_most=3)) is int
+    assert whole_number("n", -7) == -7
+    for value in (1, 5, 2.0, True, "3", None, [3], np.array([3]), math.nan):
+        with pytest.raises(CommandError) as caught:
+            whole_number("n", value, at_least=2, at_most=4, error=CommandError)
+        assert str(caught.value) == (
+            f"n: {value!r}, expected a whole number of at least 2 and of at most 4"
+        )
+
+
+@pytest.mark.parametrize("value", [5, None, [], {}, np.array(["a", "b"]), b"a"])
+def test_a_choice_is_a_text(value):
+    with pytest.raises(ConfigError, match=r"n: .*, expected one of a, b"):
+        check_choice("n", value, {"a": 1, "b": 2})
 
 
 def test_arrays_are_told_by_shape_and_by_their_first_wrong_number():

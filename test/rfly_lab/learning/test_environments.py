@@ -225,8 +225,8 @@ def test_arguments_that_cannot_be_used() -> None:
     environment = environments.LandAirVectorEnv(3)
     for seed, options, text in (
         ([1, 2], None, "seed: 2 seeds, expected 3"),
-        ([1, -2, 3], None, "seed: -2, expected 0 or more"),
-        ([1, 2.5, 3], None, "seed: 2.5, expected whole numbers or None"),
+        ([1, -2, 3], None, "seed: -2, expected a whole number of at least 0"),
+        ([1, 2.5, 3], None, "seed: 2.5, expected a whole number"),
         (2.5, None, "seed: 2.5, expected a whole number"),
         (None, {"reset_mask": [True] * 3}, "reset_mask: expected an array of bool"),
         (None, {"reset_mask": np.zeros(3, bool)}, r"with 0 True, expected \(3,\) with at least"),
@@ -234,6 +234,8 @@ def test_arguments_that_cannot_be_used() -> None:
     ):
         with pytest.raises(ConfigError, match=text):
             environment.reset(seed=seed, options=options)
+    with pytest.raises(ConfigError, match="options: 5, expected a dict"):
+        environment.reset(options=5)
 
 
 def test_without_gymnasium_an_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import inspect
 import math
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.ackermann import wheel_angles
 from rfly_autonomy.control.pilot import abort_pilot
-from rfly_common.errors import CommandError, ConfigError
+from rfly_common.errors import CommandError, ConfigError, RflyError
 from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
 from rfly_lab.learning.grounds import hills
@@ -599,7 +601,7 @@ def test_what_cannot_be_used_is_said() -> None:
         with pytest.raises(ConfigError, match=text):
             LandAirBatch(1, **task)
     for count in (0, -3, 10**9, 2.5, True, "3", None):
-        with pytest.raises(ConfigError, match="num_envs"):
+        with pytest.raises(ConfigError, match=r"num_envs: .* expected a whole number of at least"):
             LandAirBatch(count, "hover")
 
     batch = begun("hover", 2)
@@ -612,6 +614,31 @@ def test_what_cannot_be_used_is_said() -> None:
             batch.step(wrong)
     with pytest.raises(CommandError, match="actions: expected rows of the same length"):
         batch.step([[0.0, 0.0], [0.0]])
+
+
+WRONG_TYPES = (5, 1.5, b"scale", [], {}, object(), np.zeros(3), np.zeros((2, 2)), "", 1j, type)
+
+
+@pytest.mark.parametrize("option", list(inspect.signature(LandAirBatch).parameters)[1:])
+def test_each_option_of_a_wrong_type_is_named(option: str) -> None:
+    """Whatever stands in an option, it is taken or refused by its name."""
+    base = {"task": "hover"}
+    if option in ("density", "world_seed"):
+        base["world"] = "random"
+    if option == "sensors":
+        base["observations"] = "sensors"
+    for value in WRONG_TYPES:
+        with contextlib.suppress(RflyError):  # no TypeError, nor any other
+            LandAirBatch(1, **base | {option: value})
+    if option in ("vehicle", "terrain", "world", "sensors", "actions", "task", "observations"):
+        for value in (5, [], np.zeros(3)):
+            with pytest.raises(ConfigError, match=f"^{option}: "):
+                LandAirBatch(1, **base | {option: value})
+
+
+def test_no_actions_are_not_the_usual_ones() -> None:
+    with pytest.raises(ConfigError, match="actions: '', expected one of wrench, rotors"):
+        LandAirBatch(1, "hover", actions="")
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int64, np.bool_])

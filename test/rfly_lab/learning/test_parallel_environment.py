@@ -256,7 +256,7 @@ def test_arguments_that_cannot_be_used() -> None:
     small = HeightMap(np.zeros((140, 140)), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
     for options, text in (
         ({"task": "roof"}, "task: 'roof', expected one of hover, waypoints"),
-        ({"vehicles": 1}, "vehicles: 1, expected a finite number of at least 2 and of at most 64"),
+        ({"vehicles": 1}, "vehicles: 1, expected a whole number of at least 2 and of at most 64"),
         ({"vehicles": 65}, "vehicles: 65"),
         ({"vehicles": 2.0}, "vehicles: 2.0, expected a whole number"),
         ({"terrain": small, "vehicles": 40}, "vehicles: 40 start on .* m along each side"),

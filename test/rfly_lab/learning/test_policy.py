@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from optional_parts import late_module
 from PIL import Image
+from policy_files import blind
 
 from rfly_amphibious.sensors.samples import (
     HeightSamples,
@@ -46,9 +47,11 @@ from rfly_lab.learning.policy import METADATA_KEY
 from rfly_lab.learning.policy_export import forget_sources
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.tasks import TASKS
+from rfly_lab.learning.views import NAMES
 
 needs_runtime = pytest.mark.needs("onnxruntime")
 onnx = late_module("onnx")
+RTK = SensorParameters.load("scale_rtk")
 UNSEEN = 1_000_000
 """First seed that no training met."""
 FACTS = PolicyFacts("hover", "wrench", 0.02, "scale", ("a_m",), ("thrust",))
@@ -160,48 +163,41 @@ def test_facts_that_do_not_fit(change: Any, message: str, tmp_path: Path) -> Non
         Policy(file, VehicleParameters.load("scale"))
 
 
-def blind(folder: Path, facts: PolicyFacts) -> Path:
-    """A policy that always commands the wrench 0, whatever it sees, with any facts."""
-    helper = onnx.helper
-    kind = onnx.TensorProto.FLOAT
-    numbers = len(facts.observation_names)
-    weights = helper.make_tensor("weights", kind, (numbers, 4), np.zeros(numbers * 4))
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["observation", "weights"], ["action"])],
-        "blind",
-        [helper.make_tensor_value_info("observation", kind, ("n", numbers))],
-        [helper.make_tensor_value_info("action", kind, ("n", 4))],
-        [weights],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    helper.set_model_props(model, {METADATA_KEY: facts.text()})
-    file = folder / "blind.onnx"
-    onnx.save(model, file)
-    return file
-
-
 @pytest.mark.needs("onnx", "onnxruntime")
-def test_a_policy_of_sensors_is_tried_by_sensors_and_flown_by_no_estimates(tmp_path: Path) -> None:
+def test_a_policy_of_sensors_sees_by_them_alone(tmp_path: Path) -> None:
     facts = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors"))
     assert facts.observations == "sensors"
     assert PolicyFacts.read(facts.text()) == facts
     policy = Policy(blind(tmp_path, facts))
     assert set(try_policy(policy, [1, 2]).tolist()) <= {Ending.ASTRAY, Ending.OUT_OF_TIME}
-    message = "observations: trained with 'sensors', expected 'truth'"
-    with pytest.raises(ConfigError, match=message):
-        PolicyPilot(policy)
-    with pytest.raises(ConfigError, match=message):
-        fly_policy(policy, 1)
+    assert facts.sensors == policy.environment["sensors"].name == "scale"
+    assert PolicyPilot(policy).missing(1.0) == list(NAMES)
 
     # of other sensors
     lean = SensorParameters.load("scale").replace(barometer=None)
     own = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors", sensors=lean))
     file = blind(tmp_path, own)
-    with pytest.raises(ConfigError, match="number 18 is 'height_m', expected 'barometer_to_target"):
+    wrong = "number 18 is 'height_m', expected 'barometer_to_target"
+    with pytest.raises(ConfigError, match=wrong):
         Policy(file)
-    with pytest.raises(ConfigError, match="sensors: the policy was trained with others"):
-        try_policy(Policy(file, sensors=lean), [1])
-    assert len(try_policy(Policy(file, sensors=lean), [1], sensors=lean)) == 1
+    mine = Policy(file, sensors=lean)
+    assert len(try_policy(mine, [1])) == 1
+    with pytest.raises(ConfigError, match=wrong):
+        try_policy(mine, [1], sensors="scale")
+    with pytest.raises(ConfigError, match=wrong):
+        PolicyPilot(mine, SensorParameters.load("scale"))
+    with pytest.raises(ConfigError, match=wrong):
+        fly_policy(mine, 1, sensors=SensorParameters.load("scale"))
+    # a shipped set by its name, another one as the user gives it, without folders
+    rtk = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors", sensors="scale_rtk"))
+    assert Policy(blind(tmp_path, rtk)).environment["sensors"].name == "scale_rtk"
+    named = lean.replace(name="/home/somebody/lean.yaml")
+    own = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors", sensors=named))
+    assert own.sensors == "lean.yaml"
+    file = blind(tmp_path, own)
+    with pytest.raises(ConfigError, match=r"sensors: trained with 'lean\.yaml', which is not shi"):
+        Policy(file)
+    assert Policy(file, sensors=lean).sensors is lean
     # with rays
     rays = PolicyFacts.of(LandAirBatch(1, "hover", lidar=6, depth=(2, 3)))
     assert (rays.observations, rays.lidar, rays.depth) == ("truth", 6, (2, 3))
@@ -219,11 +215,15 @@ def test_a_policy_of_sensors_is_tried_by_sensors_and_flown_by_no_estimates(tmp_p
         PolicyFacts.read(json.dumps(asdict(rays) | {"depth": 3}))
     # facts that say something else than the names
     with pytest.raises(ConfigError, match="observation_names: number 0 is 'gps_to_target_x_m'"):
+        Policy(blind(tmp_path, replace(facts, observations="truth", sensors="")))
+    with pytest.raises(ConfigError, match="sensors: nothing is observed by them"):
         Policy(blind(tmp_path, replace(facts, observations="truth")))
     with pytest.raises(ConfigError, match="observations: 'mind', expected one of truth, sensors"):
         Policy(blind(tmp_path, replace(facts, observations="mind")))
     with pytest.raises(ConfigError, match="observations: 3, expected a text"):
         PolicyFacts.read(json.dumps(asdict(facts) | {"observations": 3}))
+    with pytest.raises(ConfigError, match="sensors: None, expected a text"):
+        PolicyFacts.read(json.dumps(asdict(facts) | {"sensors": None}))
 
 
 @pytest.mark.needs("onnx", "onnxruntime", "gymnasium")
@@ -443,15 +443,6 @@ def test_a_pilot_commands_nothing_that_it_has_no_ground_for() -> None:
             pilot.set_targets(wrong)
 
 
-def with_rtk() -> SensorParameters:
-    """The sensors of the vehicle, with a GPS of a few cm."""
-    sensors = SensorParameters.for_vehicle("scale")
-    assert sensors.gps is not None
-    sigma = np.array((0.02, 0.02, 0.03, 0.03, 0.03, 0.03))
-    noise = replace(sensors.gps.noise, white_sigma=sigma, markov_sigma=np.zeros(6))
-    return sensors.replace(gps=replace(sensors.gps, noise=noise))
-
-
 @needs_runtime
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -464,7 +455,7 @@ def with_rtk() -> SensorParameters:
 def test_it_hovers_by_noisy_estimates(seed: int) -> None:
     """Sensors with noise, estimator and flight controller, from standing on the ground."""
     policy = Policy(shipped_policy("hover"))
-    flight = fly_policy(policy, seed, sensors=with_rtk(), wind=1.0, gusts=0.3)
+    flight = fly_policy(policy, seed, sensors=RTK, wind=1.0, gusts=0.3)
     assert flight.ending is Ending.SUCCESS
     assert flight.true_ending is Ending.SUCCESS
     assert flight.mode is Mode.FLIGHT
@@ -498,6 +489,10 @@ def test_trials_of_arguments_that_cannot_be_used() -> None:
     for seed in (-1, 1.5, True, "a", None):
         with pytest.raises(ConfigError, match=f"seed: {seed!r}, expected a whole number"):
             fly_policy(policy, seed)  # type: ignore[arg-type]
+    with pytest.raises(
+        ConfigError, match="sensors: 5, expected a name, a path or SensorParameters"
+    ):
+        fly_policy(policy, 1, sensors=5)  # type: ignore[arg-type]
     for options in ({"wind": -1.0}, {"wind": float("nan")}, {"wind": 1e9}, {"gusts": 21.0}):
         with pytest.raises(ConfigError, match=f"{next(iter(options))}: .* m/s, expected a finite"):
             fly_policy(policy, 1, **options)
@@ -515,6 +510,6 @@ def test_a_start_on_a_slope_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_runtime
 def test_a_flight_of_another_task_is_refused(tmp_path: Path) -> None:
     policy = Policy(shipped_policy("hover"))
-    policy.task = TASKS["roof"]
-    with pytest.raises(ConfigError, match="expected hover, waypoints or hop"):
+    policy.task = TASKS["goal"]
+    with pytest.raises(ConfigError, match="expected hover, waypoints, hop or roof"):
         fly_policy(policy, 1)

@@ -302,7 +302,7 @@ def test_a_vehicle_that_has_failed_casts_no_rays() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lidar": -1}, "lidar: -1, expected a finite number of at least 0"),
+        ({"lidar": -1}, "lidar: -1, expected a whole number of at least 0"),
         ({"lidar": 1025}, "lidar: 1025"),
         ({"lidar": 8.0}, "lidar: 8.0, expected a whole number"),
         ({"lidar": True}, "lidar: True, expected a whole number"),
@@ -311,7 +311,7 @@ def test_a_vehicle_that_has_failed_casts_no_rays() -> None:
         ({"depth": ((1, 2), 3)}, "depth: .1, 2., expected a whole number"),
         ({"depth": {2, 3}}, "depth: .2, 3., expected rows and columns"),
         ({"depth": "44"}, "depth: '44', expected rows and columns"),
-        ({"depth": (0, 4)}, "depth: 0, expected a finite number of at least 1"),
+        ({"depth": (0, 4)}, "depth: 0, expected a whole number of at least 1"),
         ({"depth": (4, 65)}, "depth: 65"),
         ({"depth": (4, 2.5)}, "depth: 2.5, expected a whole number"),
         ({"lidar": 4, "sensors": SCALE.replace(lidar=None)}, "lidar: the sensors 'scale' have"),

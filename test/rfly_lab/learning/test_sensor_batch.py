@@ -14,6 +14,7 @@ import pytest
 from rfly_amphibious.dynamics.model import Controls, ModelState
 from rfly_amphibious.dynamics.wind import Wind, hashed
 from rfly_amphibious.sensors.noise import NoiseModel
+from rfly_amphibious.sensors.samples import GpsSamples, SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle import state_layout
@@ -21,8 +22,11 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_common.kernels import parallel
 from rfly_lab.learning import sensor_batch_kernels as kernels
+from rfly_lab.learning.episodes import episodes_of
 from rfly_lab.learning.land_air_batch import LandAirBatch
+from rfly_lab.learning.sensor_batch import SampledSensors
 from rfly_lab.learning.tasks import TASKS
+from rfly_lab.learning.views import sensor_names
 
 SCALE = SensorParameters.load("scale")
 PERIOD = 0.02
@@ -215,6 +219,63 @@ def test_readings_are_those_of_the_simulations_sensors(counts: int) -> None:
         assert np.quantile(off, 0.9) < 1.01
         assert off.max() < 5.0
         assert abs(np.mean(counted)) / resolution < 0.1
+
+
+def test_samples_show_a_vehicle_what_it_sees_in_an_environment() -> None:
+    """Those of `SensorSuite` on the same way, against the batch, with delay and sensors turned."""
+    sensors = quiet(None)
+    gps = replace(sensors.gps, latency=0.04)
+    sensors = sensors.replace(gps=gps, imu=replace(sensors.imu, rotation=(0.2, 0.1, -2)))
+    batch = begun("hover", 3, seed=7, sensors=sensors)
+    p = batch.params
+    suite = SensorSuite(batch.vehicles.models[0], sensors, geo_origin=(-30.0, 150.0, 700.0))
+    own = SampledSensors(p, sensors, PERIOD)
+    own.set_origin((-30.0, 150.0, 700.0))
+    assert own.missing(0.0) == ["imu", "gps", "barometer", "height", "encoders", "wheel_loads"]
+    state = ModelState(batch.vehicles.x[1].copy(), batch.vehicles.memory[1].copy())
+    episode = episodes_of(1, 1)
+    episode.targets[0] = batch.episodes.targets[1]
+    rotors = state_layout.control_columns(6, 4)["rotor"]
+    brakes = np.full(4, p.max_brake_torque)
+    rng = np.random.default_rng(2)
+    turns = [k for k, name in enumerate(batch.observation_names) if "encoder_wheel" in name]
+    for _ in range(60):
+        actions = 0.1 * rng.uniform(-1.0, 1.0, (3, 4))
+        row = batch.commanded(actions)[1]
+        batch.step(actions)
+        controls = Controls(rotor_speed=row[rotors], brake_torque=brakes)
+        state, samples = suite.advance(state, controls, PERIOD, method="semi_implicit_euler")
+        own.sense(samples)
+        # a first fix comes at once in an environment, and is measured later outside
+        if state.time < 0.2:
+            continue
+        assert own.missing(state.time) == []
+        episode.steps[0] = 1
+        seen = own.observe(batch.task, batch._layout, episode, state.time)[0]
+        expected = batch.observe()[1]
+        # wheels that brakes hold stand
+        assert expected[turns] == pytest.approx(np.zeros(4), abs=0.02)
+        expected[turns] = 0.0
+        assert seen == pytest.approx(expected, rel=1e-4, abs=1e-3)
+    names = dict(zip(batch.observation_names, seen.tolist(), strict=True))
+    assert names["gps_age_s"] >= 0.04
+
+    # a silence, and a fix without velocity
+    fix = GpsSamples(np.array([9.0]), np.zeros((1, 3)), np.full((1, 3), np.nan))
+    own.sense(SensorSamples(gps=fix))
+    assert own.missing(state.time + 0.275) == ["imu", "height", "encoders", "wheel_loads"]
+    assert "gps" in own.missing(9.0)
+    # of a smaller set others are neither missing nor seen
+    lean = sensors.replace(barometer=None, wheel_loads=None)
+    few = SampledSensors(p, lean, PERIOD)
+    few.sense(samples)
+    assert few.missing(state.time) == ["gps"]
+    few.sense(SensorSamples(gps=fix._replace(velocity=np.zeros((1, 3)))))
+    assert few.missing(9.0) == ["imu", "height", "encoders"]
+    assert few.observe(batch.task, batch._layout, episode, 9.0).shape == (
+        1,
+        len(sensor_names(p, lean)),
+    )
 
 
 # noise

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from pathlib import Path
@@ -23,10 +24,10 @@ class Puppet:
 
     def __init__(self, peer: Any) -> None:
         from diagnostic_msgs.msg import DiagnosticArray
-        from geometry_msgs.msg import PoseStamped, WrenchStamped
+        from geometry_msgs.msg import PoseStamped, TwistStamped, WrenchStamped
         from nav_msgs.msg import Odometry, Path
         from rfly_suite.msg import VehicleMode, WheelLoads
-        from sensor_msgs.msg import JointState, Range
+        from sensor_msgs.msg import FluidPressure, Imu, JointState, NavSatFix, Range
         from std_msgs.msg import String
 
         from rfly_amphibious.sensors.samples import joint_names
@@ -50,6 +51,18 @@ class Puppet:
         self._joints = peer.node.create_publisher(JointState, "joint_states", SENSORS)
         self._height = peer.node.create_publisher(Range, "height_above_ground", SENSORS)
         self._loads = peer.node.create_publisher(WheelLoads, "wheel_loads", SENSORS)
+        self.more = {
+            topic: peer.node.create_publisher(kind, topic, SENSORS)
+            for topic, kind in (
+                ("imu/data", Imu),
+                ("baro", FluidPressure),
+                ("gps/fix", NavSatFix),
+                ("gps/vel", TwistStamped),
+            )
+        }
+        """Sensors of a policy that sees by them."""
+        self.unseen: set[str] = set()
+        """Topics of these that are silent."""
         self._names = joint_names(self.params)
 
     def set_mode(self, mode: str) -> None:
@@ -104,6 +117,7 @@ class Puppet:
             loads = WheelLoads(load=[self.load] * 4)
             loads.header.stamp = stamp
             self._loads.publish(loads)
+            self._tell_more(stamp)
         message = Odometry()
         message.header.frame_id = "map"
         message.header.stamp = stamp
@@ -112,6 +126,28 @@ class Puppet:
         message.pose.pose.orientation.z = math.sin(0.5 * self.yaw)
         message.pose.pose.orientation.w = math.cos(0.5 * self.yaw)
         self._odometry.publish(message)
+
+    def _tell_more(self, stamp: Any) -> None:
+        """Publish IMU, barometer and GPS, at the origin of a world without a map."""
+        from geometry_msgs.msg import TwistStamped
+        from sensor_msgs.msg import FluidPressure, Imu, NavSatFix
+
+        from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
+        from rfly_common.physics import standard_pressure
+
+        imu = Imu()
+        imu.linear_acceleration.z = 9.80665
+        imu.orientation.z = math.sin(0.5 * self.yaw)
+        imu.orientation.w = math.cos(0.5 * self.yaw)
+        latitude, longitude, altitude = DEFAULT_GEO_ORIGIN
+        fix = NavSatFix(latitude=latitude, longitude=longitude, altitude=altitude + 5.0)
+        fix.status.status = 0
+        baro = FluidPressure(fluid_pressure=float(standard_pressure(altitude + 5.0)))
+        messages = {"imu/data": imu, "baro": baro, "gps/fix": fix, "gps/vel": TwistStamped()}
+        for topic, message in messages.items():
+            if topic not in self.unseen:
+                message.header.stamp = stamp
+                self.more[topic].publish(message)
 
     def tell_until(self, ready: Any, sensors: bool = True) -> None:
         """Go on until a condition holds."""
@@ -312,6 +348,44 @@ def test_it_stays_at_the_last_way_point(domain_id: int, puppet: Any) -> None:
         assert (pose.orientation.z, pose.orientation.w) == (0.0, 1.0)
 
 
+@pytest.mark.needs("onnx")
+def test_a_policy_of_sensors_commands_while_it_hears_all_of_them(
+    domain_id: int, puppet: Any, tmp_path: Path
+) -> None:
+    """One that always pushes with the weight; each sensor that is silent is named."""
+    from node_harness import NodeProcess
+    from policy_files import blind
+
+    from rfly_lab import LandAirBatch, PolicyFacts
+
+    facts = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors", sensors="scale_rtk"))
+    with NodeProcess("policy_node", domain_id, {"policy": str(blind(tmp_path, facts))}) as node:
+        puppet.peer.spin_until(
+            lambda: (
+                puppet.is_heard()
+                and all(each.get_subscription_count() for each in puppet.more.values())
+            )
+        )
+        puppet.set_mode("FLIGHT")
+        puppet.send_goal(0.5, 0.0, 5.0)
+        puppet.tell_until(lambda: puppet.doing() == "hover: running")
+        puppet.tell_until(lambda: puppet.wrenches)
+        force = puppet.wrenches[-1].wrench.force.z
+        assert force == pytest.approx(puppet.params.mass * 9.80665)
+
+        for topic, sensor in (("imu/data", "imu"), ("gps/vel", "gps"), ("baro", "barometer")):
+            puppet.unseen = {topic}
+            puppet.tell_until(lambda name=sensor: f"not known: {name}: it" in puppet.doing())
+            puppet.wrenches.clear()
+            for _ in range(5):
+                puppet.tell()
+                puppet.peer.spin_for(0.02)
+            assert not puppet.wrenches
+            puppet.unseen = set()
+            puppet.tell_until(lambda: puppet.doing() == "hover: running")
+        assert "Traceback" not in node.output
+
+
 def test_files_that_do_not_fit_end_the_node(domain_id: int, tmp_path: Path) -> None:
     from node_harness import NodeProcess
 
@@ -339,100 +413,92 @@ end: {time_s: 600}
 """
 
 
+class Simulated:
+    """A simulated vehicle with noise, estimator and controllers as nodes in lock-step, by DDS."""
+
+    def __init__(self, domain_id: int, folder: Path, policy: Path, **settings: str) -> None:
+        """Let a policy fly it. `settings`: parameters of policy_node, or `sensors` of all."""
+        from nav_msgs.msg import Odometry
+        from node_harness import NodeProcess, Peer
+        from rfly_suite.msg import VehicleMode
+
+        from rfly_common.ros.qos import LATCHED, STATE_IN
+
+        scenario = folder / "stand.yaml"
+        scenario.write_text(SCENARIO, encoding="utf-8")
+        self.peer = Peer(domain_id)
+        self.truth = self.peer.receive(Odometry, "/one/ground_truth/odom", STATE_IN)
+        self.modes = self.peer.receive(VehicleMode, "/one/mode", LATCHED)
+        space = ("-r", "__ns:=/one")
+        sensors = {"sensors": settings.pop("sensors", "scale")}
+        of_all = {"lock_step": "true", "vehicle": "scale", **sensors}
+        simulated = {"scenario": str(scenario), "seed": "4", "real_time_factor": "0.0"}
+        own = {"policy": str(policy), "autostart": "true", **settings}
+        controllers = ("state_estimator_node", "flight_control_node", "chassis_control_node")
+        self._nodes = contextlib.ExitStack()
+        for kind, parameters, nodes in (
+            ("amphibious_sim_node", simulated, ()),
+            ("policy_node", own, ()),
+            ("rfly_nodes", {"guided": "true"}, controllers),
+        ):
+            node = NodeProcess(kind, domain_id, of_all | parameters, *space, nodes=nodes)
+            self._nodes.enter_context(node)
+            if kind == "policy_node":
+                self.policy_node = node
+
+    def __enter__(self) -> Simulated:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._nodes.close()
+        self.peer.close()
+
+    def wait_for(self, mode: str) -> int:
+        """Wait for a mode; return the second at which it was told."""
+        self.peer.spin_until(lambda: self.modes and self.modes[-1].mode == mode, 300.0)
+        return int(self.truth[-1].header.stamp.sec)
+
+    def wait_until(self, second: int) -> None:
+        """Wait for a time of the simulation, s."""
+        self.peer.spin_until(lambda: self.truth[-1].header.stamp.sec > second, 300.0)
+
+    def places(self, after: int = -1) -> np.ndarray:
+        """True positions after a second, m, (k, 3)."""
+        late = [message.pose.pose for message in self.truth if message.header.stamp.sec > after]
+        return np.array([(at.position.x, at.position.y, at.position.z) for at in late])
+
+
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.timeout(700)
 def test_it_takes_off_and_hovers_a_simulated_vehicle(domain_id: int, tmp_path: Path) -> None:
-    """Simulation with noise, estimator and controllers as nodes in lock-step, through DDS."""
-    from nav_msgs.msg import Odometry
-    from node_harness import NodeProcess, Peer
-    from rfly_suite.msg import VehicleMode
-
-    from rfly_common.ros.qos import LATCHED, STATE_IN
-
-    scenario = tmp_path / "stand.yaml"
-    scenario.write_text(SCENARIO, encoding="utf-8")
-    peer = Peer(domain_id)
-    truth = peer.receive(Odometry, "/one/ground_truth/odom", STATE_IN)
-    modes = peer.receive(VehicleMode, "/one/mode", LATCHED)
-    space = ("-r", "__ns:=/one")
-    of_all = {"lock_step": "true", "vehicle": "scale"}
-    simulated = {**of_all, "scenario": str(scenario), "seed": "4", "real_time_factor": "0.0"}
-    aboard = {**of_all, "guided": "true"}
-    policy = {**of_all, "policy": str(shipped_policy("hover")), "autostart": "true"}
-    controllers = ("state_estimator_node", "flight_control_node", "chassis_control_node")
-    with (
-        NodeProcess("amphibious_sim_node", domain_id, simulated, *space),
-        NodeProcess("policy_node", domain_id, policy, *space) as node,
-        NodeProcess("rfly_nodes", domain_id, aboard, *space, nodes=controllers),
-    ):
-        peer.spin_until(lambda: modes and modes[-1].mode == "FLIGHT", 300.0)
-        began = truth[-1].header.stamp.sec
-        peer.spin_until(lambda: truth[-1].header.stamp.sec > began + 20, 300.0)
-        last = [message for message in truth if message.header.stamp.sec > began + 10]
-        height = np.array([message.pose.pose.position.z for message in last])
-        level = np.array(
-            [(message.pose.pose.position.x, message.pose.pose.position.y) for message in last]
-        )
-        assert modes[-1].mode == "FLIGHT"
-        assert "Traceback" not in node.output
-    peer.close()
+    with Simulated(domain_id, tmp_path, shipped_policy("hover")) as vehicle:
+        began = vehicle.wait_for("FLIGHT")
+        vehicle.wait_until(began + 20)
+        assert vehicle.modes[-1].mode == "FLIGHT"
+        assert "Traceback" not in vehicle.policy_node.output
+    places = vehicle.places(began + 10)
     # 3 m above its place, as well as an estimate knows that
-    assert np.abs(height - 3.22).max() < 1.5
-    assert np.abs(level).max() < 5.0
-    assert np.ptp(height) < 1.0
+    assert np.abs(places[:, 2] - 3.22).max() < 1.5
+    assert np.abs(places[:, :2]).max() < 5.0
+    assert np.ptp(places[:, 2]) < 1.0
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.timeout(700)
 def test_it_hops_a_simulated_vehicle_and_leaves_it_standing(domain_id: int, tmp_path: Path) -> None:
-    """From the wheels to the wheels by noisy estimates, as nodes in lock-step, through DDS."""
-    from nav_msgs.msg import Odometry
-    from node_harness import NodeProcess, Peer
-    from rfly_suite.msg import VehicleMode
-
-    from rfly_common.ros.qos import LATCHED, STATE_IN
-
-    scenario = tmp_path / "stand.yaml"
-    scenario.write_text(SCENARIO, encoding="utf-8")
-    peer = Peer(domain_id)
-    truth = peer.receive(Odometry, "/one/ground_truth/odom", STATE_IN)
-    modes = peer.receive(VehicleMode, "/one/mode", LATCHED)
-    space = ("-r", "__ns:=/one")
-    of_all = {"lock_step": "true", "vehicle": "scale"}
-    simulated = {**of_all, "scenario": str(scenario), "seed": "4", "real_time_factor": "0.0"}
-    aboard = {**of_all, "guided": "true"}
-    policy = {**of_all, "policy": str(shipped_policy("hop")), "autostart": "true"}
-    policy["goal"] = "[9.0, -8.0, 0.0]"
-    controllers = ("state_estimator_node", "flight_control_node", "chassis_control_node")
-    with (
-        NodeProcess("amphibious_sim_node", domain_id, simulated, *space),
-        NodeProcess("policy_node", domain_id, policy, *space) as node,
-        NodeProcess("rfly_nodes", domain_id, aboard, *space, nodes=controllers),
-    ):
-        peer.spin_until(lambda: modes and modes[-1].mode == "SPOOL_DOWN", 300.0)
-        peer.spin_until(lambda: modes[-1].mode == "DRIVE", 300.0)
-        began = truth[-1].header.stamp.sec
-        peer.spin_until(lambda: truth[-1].header.stamp.sec > began + 5, 300.0)
-        assert "Traceback" not in node.output
-    peer.close()
-    names = [mode for mode, _ in itertools.groupby(message.mode for message in modes)]
+    """From the wheels to the wheels by noisy estimates."""
+    with Simulated(domain_id, tmp_path, shipped_policy("hop"), goal="[9.0, -8.0, 0.0]") as vehicle:
+        vehicle.wait_for("SPOOL_DOWN")
+        began = vehicle.wait_for("DRIVE")
+        vehicle.wait_until(began + 5)
+        assert "Traceback" not in vehicle.policy_node.output
+    names = [mode for mode, _ in itertools.groupby(message.mode for message in vehicle.modes)]
     assert names[-4:] == ["TAKEOFF", "FLIGHT", "SPOOL_DOWN", "DRIVE"]
     assert names[:-4] in (["DISARMED", "DRIVE"], ["DISARMED"])  # the newest of two is kept
-    places = np.array(
-        [
-            (
-                message.pose.pose.position.x,
-                message.pose.pose.position.y,
-                message.pose.pose.position.z,
-            )
-            for message in truth
-        ]
-    )
+    places = vehicle.places()
     assert places[:, 2].max() > 1.0
     # within 2 m by its estimate, which a GPS leads astray by some metres
     assert np.linalg.norm(places[-1, :2] - (9.0, -8.0)) < 7.0
-    last = [m for m in truth if m.header.stamp.sec > began + 1]
-    still = np.array([(m.pose.pose.position.x, m.pose.pose.position.y) for m in last])
-    assert np.ptp(still, axis=0).max() < 0.05
+    assert np.ptp(vehicle.places(began + 1)[:, :2], axis=0).max() < 0.05
