@@ -7,9 +7,10 @@ Theory of operation. A sender has a rate. The stamps of its commands show it: on
 them are alike, their mean is the period. A link that loses commands by chance leaves gaps of one,
 two or many periods, in any order. So it loses most commands if fewer than half of those that were
 due have come, and the long gaps differ. A stream that stops and goes on has one long gap, the long
-gaps of one that becomes slower are alike, and one that becomes faster has none. A sender that
-becomes slow and uneven looks like such a link, until none of many gaps is as short as a period: it
-has another one now, or none.
+gaps of one that becomes slower are alike, and one that becomes faster has none. A sender that sends
+by events, such as a joystick, or that becomes slow and uneven has gaps of any length, which are no
+whole numbers of periods. If they are by accident it looks like such a link, until none of many gaps
+is as short as a period: it has another one now, or none.
 """
 
 from __future__ import annotations
@@ -42,21 +43,32 @@ FORGOTTEN = 100
 A link that loses nine of ten commands leaves such a row once in 40,000 gaps.
 """
 
-PAUSE = 0.6
-"""Gap after which a stream begins anew, s: its sender may have stopped on purpose.
+OFF_PERIOD = 0.1
+"""Mean distance of long gaps from whole numbers of periods, at most, in periods.
 
-The controllers' timeout, after which a command is lost, is shorter.
+That of gaps of any length is 0.25.
 """
 
-SILENCE = 2.0
-"""Time without a command after which nothing is known of the link, s."""
+TIMEOUT = 0.5
+"""Time after which the controllers take a command for lost, s, where none is set."""
+
+PAUSE = 1.2
+"""Gap after which a stream begins anew, in timeouts: its sender may have stopped on purpose."""
+
+SILENCE = 4.0
+"""Time without a command after which nothing is known of the link, in timeouts."""
 
 
 class CommandStream:
     """Stream of commands from one sender."""
 
-    def __init__(self, period: float = math.nan) -> None:
-        """`period`: known time between commands, s; NaN: the stream shows it."""
+    def __init__(self, period: float = math.nan, timeout: float = TIMEOUT) -> None:
+        """`period`: known time between commands, s; NaN: the stream shows it.
+
+        `timeout`: time after which the receiver takes a command for lost, s.
+        """
+        self._pause = PAUSE * timeout
+        self._silence = SILENCE * timeout
         self._period = period
         self._is_known = not math.isnan(period)
         self._long_gaps = 0
@@ -70,7 +82,7 @@ class CommandStream:
 
     def loses_most(self, time: float) -> bool:
         """Return whether most commands are lost, as those until `time`, s, have shown."""
-        return self._loses_most and 0.0 <= time - self._heard_at <= SILENCE
+        return self._loses_most and 0.0 <= time - self._heard_at <= self._silence
 
     def hear(self, stamp: float, time: float) -> None:
         """Take note of a command by its stamp, s. `time`: of the receiver's clock, s.
@@ -80,11 +92,11 @@ class CommandStream:
         gap = stamp - self._stamp
         if gap == 0.0:
             return
-        if not -SILENCE < gap <= SILENCE:
+        if not -self._silence < gap <= self._silence:
             self._loses_most = False
         self._stamp = stamp
         self._heard_at = time
-        if 0.0 < gap <= PAUSE:
+        if 0.0 < gap <= self._pause:
             self._gaps.append(gap)
             self._judge()
         else:
@@ -99,7 +111,7 @@ class CommandStream:
             self._loses_most = False
         way = sum(gaps)
         share = len(gaps) * self._period / way
-        if share < LOSSY_SHARE and self._changes() >= CHANGES:
+        if share < LOSSY_SHARE and self._changes() >= CHANGES and self._keeps_time():
             self._loses_most = True
         if len(gaps) < RECENT:
             return
@@ -110,6 +122,15 @@ class CommandStream:
             self._long_gaps = 0
         if is_regular or share > SOUND_SHARE:
             self._loses_most = False
+
+    def _keeps_time(self) -> bool:
+        """Return whether long gaps are whole numbers of periods, as those that losses leave.
+
+        Those of a known period need not be.
+        """
+        periods = [gap / self._period for gap in self._gaps if gap > ALIKE * self._period]
+        off = sum(abs(count - round(count)) for count in periods)
+        return self._is_known or off <= OFF_PERIOD * len(periods)
 
     def _changes(self) -> int:
         """Return how often a long gap follows one of another length."""

@@ -51,7 +51,7 @@ class CommandLink:
         self._sent = -math.inf
         self._arrived = -math.inf
         self._time = -math.inf
-        self._stream = CommandStream(period)
+        self._stream = CommandStream(period, timeout)
 
     @property
     def is_lost(self) -> bool:

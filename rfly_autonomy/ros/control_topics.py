@@ -138,6 +138,7 @@ class MotionCommands:
             self._frames,
             stamped=stamped,
             take=self._on_cmd_vel,
+            hear=partial(self.hear, "cmd_vel"),
             refuse=partial(diagnostics.refuse_message, "cmd_vel"),
         )
         loop.subscribe(PoseStamped, "cmd/pose", self._on_cmd_pose)
@@ -148,7 +149,7 @@ class MotionCommands:
         if not stamp:
             return
         before = self.loss
-        stream = self._streams.setdefault(topic, CommandStream())
+        stream = self._streams.setdefault(topic, CommandStream(timeout=self._loop.command_timeout))
         stream.hear(stamp, self._loop.stamp_ns * 1e-9)
         if self.loss and self.loss != before:
             self._node.get_logger().warning(self.loss)
@@ -294,6 +295,11 @@ class ControlLoop:
             guidance.heard(index)
 
         subscription(self._node, msg_type, topic, on_command, COMMANDS)
+
+    @property
+    def command_timeout(self) -> float:
+        """Time after which the controller takes a command for lost, s."""
+        return self._controller.command_timeout
 
     @property
     def stamp_ns(self) -> int:

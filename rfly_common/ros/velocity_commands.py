@@ -47,10 +47,12 @@ class VelocityCommands:
         stamped: bool,
         take: Callable[[Twist], None],
         refuse: Callable[[str], None],
+        hear: Callable[[TwistStamped], None] = lambda _: None,
     ) -> None:
         """Subscribe; `stamped` is the type before any is published.
 
-        `take` gets a command in the axes of the frame `base`, `refuse` why one is in others.
+        `take` gets a command in the axes of the frame `base`, `refuse` why one is in others. `hear`
+        gets each message with a stamp first.
         """
         self._node = node
         self._topic = topic
@@ -59,6 +61,7 @@ class VelocityCommands:
         self._frames = frames
         self._take = take
         self._refuse = refuse
+        self._hear = hear
         self._subscription = self._subscribe(TwistStamped if stamped else Twist)
         steady_timer(node, LOOK_PERIOD_S, self._follow_publishers)
 
@@ -76,6 +79,7 @@ class VelocityCommands:
             self._node.get_logger().info(f"{self._topic} is a {kind}, as it is published")
 
     def _on_stamped(self, message: TwistStamped) -> None:
+        self._hear(message)
         frame_id = message.header.frame_id
         if self._is_at_base(frame_id):
             self._take(message.twist)

@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rfly_autonomy.control.command_stream import FORGOTTEN, PAUSE, SILENCE, CommandStream
+from rfly_autonomy.control.command_stream import (
+    FORGOTTEN,
+    PAUSE,
+    SILENCE,
+    TIMEOUT,
+    CommandStream,
+)
 
 STEADY = [0.02] * 10
 
@@ -79,7 +85,7 @@ def test_most_losses_by_chance_are_noticed_within_two_seconds(loss):
         gaps = np.diff(stamps)
         lossy = lossy_at(gaps.tolist())
         assert not lossy or stamps[lossy[0]] > 1.0
-        late += not lossy and gaps.max() <= PAUSE
+        late += not lossy and gaps.max() <= PAUSE * TIMEOUT
     assert late <= 6
 
 
@@ -105,8 +111,8 @@ def test_after_a_silence_nothing_is_known_of_the_link():
     stream = CommandStream(0.02)
     for stamp in (0.0, 0.08, 0.24, 0.34):
         stream.hear(stamp, 100.0 + stamp)
-    assert stream.loses_most(100.34 + SILENCE)
-    assert not stream.loses_most(100.36 + SILENCE)
+    assert stream.loses_most(100.34 + SILENCE * TIMEOUT)
+    assert not stream.loses_most(100.36 + SILENCE * TIMEOUT)
 
 
 def test_a_sender_that_becomes_slow_and_uneven_is_no_lossy_link_for_long():
@@ -142,3 +148,45 @@ def test_commands_of_one_stamp_count_once():
     for stamp in (0.0, 0.08, 0.08, 0.08, 0.08, 0.24, 0.24, 0.34):
         stream.hear(stamp, stamp)
     assert stream.loses_most(0.34)
+
+
+def test_a_joystick_that_sends_by_events_is_no_lossy_link():
+    """While it moves it repeats by a timer; then it sends when a hand moves it, at any time."""
+    rng = np.random.default_rng(7)
+    lossy = 0
+    commands = 0
+    for _ in range(200):
+        gaps = []
+        for _ in range(10):
+            gaps += [0.02] * rng.integers(11, 30)
+            gaps += rng.uniform(0.03, 0.4, rng.integers(5, 30)).tolist()
+        commands += len(gaps)
+        lossy += len(lossy_at(gaps))
+    assert lossy < 0.03 * commands
+
+
+def test_losses_of_a_timer_that_is_late_by_chance_are_noticed():
+    """Its stamps are up to 5 % of a period late."""
+    rng = np.random.default_rng(8)
+    missed = 0
+    for _ in range(100):
+        arrives = rng.random(200) >= 0.9
+        arrives[:50] = True
+        stamps = 0.02 * (np.arange(200) + rng.uniform(0.0, 0.05, 200))[arrives]
+        missed += not lossy_at(np.diff(stamps).tolist())
+    assert missed <= 5
+
+
+@pytest.mark.parametrize(("timeout", "lossy"), [(TIMEOUT, []), (2.0, [13])])
+def test_a_gap_counts_up_to_the_timeout_of_the_receiver(timeout, lossy):
+    """Of a timer of 0.2 s gaps of 4, 8 and 5 periods come: 1.6 s are a pause for 0.5 s only."""
+    stream = CommandStream(timeout=timeout)
+    time = 0.0
+    found = []
+    stream.hear(time, time)
+    for number, gap in enumerate([0.2] * 10 + [0.8, 1.6, 1.0], start=1):
+        time += gap
+        stream.hear(time, time)
+        if stream.loses_most(time):
+            found.append(number)
+    assert found == lossy

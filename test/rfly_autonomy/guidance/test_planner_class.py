@@ -171,7 +171,7 @@ def low_wall(seed, width):
 
 @pytest.mark.parametrize(
     "seed",
-    [1, *(exhaustively(seed) for seed in (0, *range(2, 30)))],
+    [1, *(exhaustively(seed) for seed in (0, 2, 5, 11, 14))],
 )
 def test_a_plan_that_rolls_has_the_energy_of_the_simulated_trip(seed):
     """It rolls where the pilot does, who chooses by seconds of hovering; and it saves energy."""

@@ -318,18 +318,23 @@ def test_a_wrench_is_refused_with_the_reason(free):
     assert refused() == len(cases) + 1, "two of three were right"
 
 
-@pytest.mark.parametrize("topic", ["cmd/ackermann", "cmd/pose"])
+@pytest.mark.parametrize("topic", ["cmd/ackermann", "cmd/pose", "cmd_vel"])
 def test_a_link_that_loses_most_commands_is_told(free, topic):
     """Of a command each 5 ticks, ten come, and then those after gaps of 4, 8 and 5 others."""
     from ackermann_msgs.msg import AckermannDriveStamped
-    from geometry_msgs.msg import PoseStamped
+    from geometry_msgs.msg import PoseStamped, TwistStamped
 
     from rfly_common.ros.qos import COMMANDS
 
     plant, _, _ = free
     plant.say("arm", "DRIVE")
-    tasks = {"cmd/ackermann": ("chassis",), "cmd/pose": ("flight", "chassis")}[topic]
-    kind = {"cmd/ackermann": AckermannDriveStamped, "cmd/pose": PoseStamped}[topic]
+    tasks = ("chassis",) if topic == "cmd/ackermann" else ("flight", "chassis")
+    kinds = {
+        "cmd/ackermann": AckermannDriveStamped,
+        "cmd/pose": PoseStamped,
+        "cmd_vel": TwistStamped,
+    }
+    kind = kinds[topic]
     commands = plant.peer.publisher(kind, f"bug/{topic}", COMMANDS)
     plant.peer.spin_until(lambda: commands.get_subscription_count() == len(tasks))
     gaps = itertools.chain([0.02] * 12, itertools.cycle((0.08, 0.16, 0.10)))
