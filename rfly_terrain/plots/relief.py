@@ -206,6 +206,12 @@ def picture(path: StrPath, size: tuple[float, float], dpi: int = 110) -> Iterato
     figure = Figure(figsize=size, dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
     yield figure
+
+    # the layout alone: savefig would draw everything twice for it
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine(None)
     with open_whole(path) as file:
         figure.savefig(file, format=Path(path).suffix[1:].lower())
 

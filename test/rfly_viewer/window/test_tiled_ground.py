@@ -187,6 +187,7 @@ def still_picture(viewer, browser):
     return last[-1]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed")
 def test_tiles_look_like_the_whole_map(folder):
