@@ -224,6 +224,11 @@ class FlightController:
             return "it is disarmed: arm it first"
         if word == "drive" and self.mode is Mode.ABORT:
             return "it was aborted: arm it first"
+        if wanted is Mode.DRIVE and self.mode is Mode.ABORT:
+            speeds = self.rotor_watch.believed
+            for rotor in self.failed_rotors:
+                if speeds[rotor] > self.params.hover_speed:
+                    return f"rotor {rotor + 1} runs away: the others hold the vehicle"
         if word == "fly" and self.mode in TAKING_OFF:
             return ""
         if wanted in TAKING_OFF and self._imu_is_old:
@@ -345,8 +350,9 @@ class FlightController:
     def lose_rotor(self, rotor: int, reason: str = "", speeds: Floats | None = None) -> None:
         """Fly without a rotor (from 0).
 
-        Off the ground the flight is aborted; on the ground there is no take-off any more.
-        `speeds`: measured, (rotors,), rad/s; None: it stands still.
+        Off the ground the flight is aborted; on the ground there is no take-off any more. One that
+        runs away there is held by the others, in ABORT, too. `speeds`: measured, (rotors,), rad/s;
+        None: it stands still.
         """
         failed = self.flight_modes.failed_rotors
         if rotor in failed:
@@ -355,7 +361,9 @@ class FlightController:
         self.flight_modes.set_failed_rotors(failed | {rotor})
         if speeds is not None:
             self.attitude_loop.note_speeds(speeds)
-        if self._situation is not None and self.mode not in (Mode.DISARMED, Mode.DRIVE):
+        pulls = speeds is not None and speeds[rotor] > self.params.hover_speed
+        rests = self.mode is Mode.DISARMED or (self.mode is Mode.DRIVE and not pulls)
+        if self._situation is not None and not rests:
             reason = reason or f"rotor {rotor + 1} failed"
             if not self.attitude_loop.can_hover():
                 reason += ", the others cannot carry it level: it is lost"
@@ -526,11 +534,8 @@ class FlightController:
         if self.mode in (Mode.DISARMED, Mode.DRIVE):
             clearance.stand(altitude, now.rotation)
         measured = clearance.measured(time)
-        lowest = (
-            clearance.lowest_wheel(now.rotation)
-            if measured
-            else clearance.above_last_ground(altitude, now.rotation)
-        )
+        risen = clearance.above_last_ground(altitude, now.rotation)
+        lowest = clearance.lowest_wheel(now.rotation) if measured else risen
 
         thrust = self.params.mass * self._specific_thrust
         return ModeInputs(
@@ -544,6 +549,7 @@ class FlightController:
             clearance_measured=measured,
             near=near_ground(self.params.wheelbase),
             strut_share=strut_share,
+            risen=risen,
             forward=forward,
             aside=aside,
         )
@@ -655,7 +661,8 @@ class FlightController:
 
         loop = self.attitude_loop
         force, observer = self._rotor_witnesses
-        watch.update(time, speeds, loop.expected, loop.commanded, force, observer)
+        loads = self._wheels.loads(self.time)
+        watch.update(time, speeds, loop.expected, loop.commanded, force, observer, loads)
         loop.note_speeds(watch.believed)
         self._lose_rotors()
 

@@ -55,6 +55,12 @@ STANDING_TIME = 1.5
 LONGEST_SPOOLING = 4.0
 """Time of spooling down after which it stands, whatever load the wheels seem to have, s."""
 
+SURELY_LIFTED = 1.0
+"""Height above the place of the take-off above which one more witness is enough, m.
+
+A sensor that shows too little height, or load where there is none, keeps no take-off climbing.
+"""
+
 BOUNCED_CLEARANCE = 0.02
 """Clearance of the lowest wheel above which the vehicle may have bounced, m."""
 
@@ -147,6 +153,9 @@ class ModeInputs:
     strut_share: float = math.nan
     """Share of the weight that the wheels carry by the struts; NaN if it is unknown."""
 
+    risen: float = math.nan
+    """Height above the place where the vehicle last stood, m; NaN if it is unknown."""
+
     forward: float = 0.0
     """Speed along the vehicle, m/s."""
 
@@ -220,6 +229,9 @@ class ModeLogic:
         self._strut_share = math.nan
         """Share of the weight that the wheels carry by the struts; NaN if it is unknown."""
 
+        self._is_high = False
+        """True while clearance and rise show that the vehicle is in the air."""
+
     @property
     def is_carried(self) -> bool:
         """True if the wheels carry more of the weight than a flight leaves them."""
@@ -228,9 +240,10 @@ class ModeLogic:
     def _carry(self, share: float) -> bool:
         """Return whether the wheels carry more than a share of the weight.
 
-        Struts outvote load cells that show load where there is none.
+        Struts, or clearance and rise, outvote load cells that show load where there is none.
         """
-        return self.contact.load_share > share and not self._strut_share <= share
+        outvoted = self._strut_share <= share or self._is_high
+        return self.contact.load_share > share and not outvoted
 
     def request(self, wanted: Mode, now: ModeInputs) -> str:
         """Change to a mode of ALLOWED_FROM, if allowed.
@@ -252,11 +265,13 @@ class ModeLogic:
         """Return the mode after dt more seconds in a situation."""
         self.contact.update(now.wheels_down, now.load_share, dt)
         self._strut_share = now.strut_share
+        self._is_high = now.clearance > LIFTED_CLEARANCE and not now.risen <= LIFTED_CLEARANCE
         self.since += dt
 
         if self.mode in TAKING_OFF:
-            lifted = self._holds(self._is_off_ground(now), LIFTED_TIME, dt)
-            if lifted and now.clearance > LIFTED_CLEARANCE:
+            surely = self._has_surely_lifted(now)
+            lifted = self._holds(surely or self._is_off_ground(now), LIFTED_TIME, dt)
+            if lifted and (surely or now.clearance > LIFTED_CLEARANCE):
                 self._enter(Mode.FLIGHT)
             elif self.mode is Mode.ROLLING_TAKEOFF and self._is_too_slow(now):
                 self._enter(Mode.ROLL_OUT)
@@ -276,6 +291,12 @@ class ModeLogic:
         hangs = now.strut_share <= TOUCHED_SHARE
         high = now.clearance_measured and now.clearance > LIFTED_CLEARANCE
         return not self.contact.wheels_down >= 0.5 or (hangs and high)
+
+    def _has_surely_lifted(self, now: ModeInputs) -> bool:
+        """Return whether it is high above its place, by the estimate and one more witness."""
+        hangs = not self.contact.wheels_down >= 0.5 or now.strut_share <= TOUCHED_SHARE
+        high = now.clearance_measured and now.clearance > SURELY_LIFTED
+        return now.risen > SURELY_LIFTED and (hangs or high)
 
     def _is_too_slow(self, now: ModeInputs) -> bool:
         """Return whether a rolling take-off has lost its speed on the ground."""

@@ -230,12 +230,25 @@ class LoadEvidence:
         self._otherwise_for = np.zeros(len(self._levers))
         """Times for which the wheels have shown the contrary, (rotors,), s."""
 
+    def _moments(self, loads: Floats) -> Floats:
+        """Return the moments of roll and pitch that loads, (wheels,), N, take up, (2,), N m."""
+        return np.asarray(-self._arms @ (loads - loads.sum() * self._static))
+
+    def shows(self, loads: Floats, speeds: Floats, expected: Floats) -> Bools:
+        """Return which rotors, (rotors,), turn rather at these speeds than at those expected.
+
+        Speeds, (rotors,), are in rad/s, and loads, (wheels,), of wheels that stand, in N.
+        """
+        beyond = self._moments(loads) - np.square(expected) @ self._levers
+        more = (np.square(speeds) - np.square(expected))[:, None] * self._levers
+        return np.linalg.norm(beyond - more, axis=1) < np.linalg.norm(beyond)
+
     def update(self, loads: Floats, speeds: Floats, failed: list[int], period: float) -> None:
         """Take in the loads of wheels that stand, (wheels,), N, `period` seconds later.
 
         `speeds`: that the rotors seem to have, (rotors,), rad/s. `failed`: those that may rest.
         """
-        seen = -self._arms @ (loads - loads.sum() * self._static)
+        seen = self._moments(loads)
         each = np.square(speeds)[:, None] * self._levers
         due = each.sum(axis=0) - each[self.rests].sum(axis=0)
 

@@ -8,7 +8,7 @@ and the speed expected by that lag. A rotor
 
 - stands, if it should turn and hardly does;
 - is stuck, if it does not move at all for a moment while its command does;
-- runs away in the air, if it turns much faster than commanded;
+- runs away, if it turns much faster than commanded; on the ground the wheels have to show it, too;
 - is off, if it turns, and moves, but at another speed than expected: the flight law makes up for
   it.
 
@@ -173,12 +173,14 @@ class RotorWatch:
         commanded: Floats,
         force: float = math.nan,
         observer: MomentObserver | None = None,
+        loads: Floats | None = None,
     ) -> None:
         """Take in measured speeds, (rotors,), rad/s, at a time, s.
 
         `expected`: by the lag after their commands `commanded`, (rotors,), rad/s. `force`: measured
         specific force along the body's z axis, m/s²; NaN: unknown. `observer`: of the moments that
-        the expected speeds leave open; None: unknown.
+        the expected speeds leave open; None: unknown. `loads`: of the wheels, (wheels,), N; None:
+        unknown.
         """
         period = self._begin(time)
         repeats = np.array_equal(speeds, self._speeds)
@@ -188,7 +190,7 @@ class RotorWatch:
         else:
             self._repeats_for = 0.0
             self._all_lie = False
-            self._watch_speeds(speeds, expected, commanded, force, observer, period)
+            self._watch_speeds(speeds, expected, commanded, force, observer, loads, period)
         self._watch_motion(expected, force, observer, period)
 
     def update_unmeasured(
@@ -245,6 +247,7 @@ class RotorWatch:
         commanded: Floats,
         force: float,
         observer: MomentObserver | None,
+        loads: Floats | None,
         period: float,
     ) -> None:
         """Compare speeds with their commands, `period` seconds after the last ones."""
@@ -254,8 +257,11 @@ class RotorWatch:
         stands = (low > WATCHED_SHARE * hover) & (speeds < STANDS_SHARE * low)
         sagged = np.minimum(low, SAG_SHARE * self._params.max_rotor_speed)
         is_off = (speeds < sagged - OFF_SHARE * hover) | (speeds > high + OFF_SHARE * hover)
-        fast = (low > WATCHED_SHARE * hover) & (speeds > high + FAST_SHARE * hover)
-        fast &= observer is not None
+        fast = speeds > high + FAST_SHARE * hover
+        if observer is not None:
+            fast &= low > WATCHED_SHARE * hover
+        elif fast.any():
+            fast &= loads is not None and self._ground.shows(loads, speeds, expected)
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
         self._fast_for = np.where(fast, self._fast_for + period, 0.0)
         self._off_for = np.where(is_off, self._off_for + period, 0.0)

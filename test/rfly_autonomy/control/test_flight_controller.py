@@ -75,6 +75,11 @@ def test_every_pair_of_modes(begin, wanted):
         (T, FLYING, 0.4, F, 0.2),
         (T, ModeInputs(0, 0.0, 0.4, 0.5, 0.0), 1.0, T, None),
         (T, ModeInputs(1, 0.1, 0.6, 0.5, 0.0), 1.0, T, None),
+        (T, ModeInputs(4, 0.7, 0.6, 0.5, 0.0, strut_share=0.0), 0.4, F, 0.2),
+        (T, ModeInputs(4, 0.7, 0.6, 0.5, 0.0, strut_share=1.0, risen=0.9), 1.0, T, None),
+        (T, ModeInputs(4, 0.7, 1.1, 0.5, 0.0, strut_share=1.0, risen=1.1), 0.4, F, 0.2),
+        (T, ModeInputs(0, 0.0, -7.0, 0.5, 0.0, risen=1.1), 0.4, F, 0.2),
+        (T, ModeInputs(4, 1.0, -7.0, 0.5, 0.0, risen=1.1), 1.0, T, None),
         (L, ModeInputs(4, 0.5, 0.0, 0.3, 0.0), 0.2, S, 0.05),
         (L, ModeInputs(1, 0.04, 0.0, 0.3, 0.0), 0.25, L, None),
         (S, STANDING, 2.0, R, 1.5),
@@ -108,6 +113,27 @@ def test_take_off_on_the_limit_of_speed_and_slope():
         logic = ModeLogic(R)
         refusal = logic.request(T, ModeInputs(4, 1.0, 0.0, speed, math.radians(slope)))
         assert (refusal == "") is taken
+
+
+@pytest.mark.parametrize(
+    ("strut_share", "clearance", "risen", "after"),
+    [
+        (0.7, 0.0, 0.0, S),
+        (math.nan, 0.0, math.nan, S),
+        (0.0, 0.0, 0.0, L),
+        (0.7, 2.0, 2.0, L),
+        (math.nan, 2.0, math.nan, L),
+        (0.7, 2.0, 0.0, S),
+    ],
+    ids=["stands", "no struts", "struts hang", "high", "high, no struts", "height lies"],
+)
+def test_load_cells_alone_stop_no_rotors(strut_share, clearance, risen, after):
+    """All cells show 50 N of 294 N / 4 to a flight that is to land."""
+    logic = ModeLogic(F)
+    now = ModeInputs(4, 0.68, clearance, 0.0, 0.0, strut_share=strut_share, risen=risen)
+    logic.update(now, 0.004)
+    assert logic.request(L, now) == ""
+    assert logic.mode is after
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,24 @@ def test_without_an_imu_an_encoder_that_begins_to_lie_lands_too(imu, encoder, bi
     assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
 
 
+@pytest.mark.parametrize(
+    "faults",
+    [
+        ("part: height, kind: biased, value: -8",),
+        exhaustively(("part: wheel_loads, kind: biased, value: 50", "part: encoders, kind: stuck")),
+    ],
+    ids=["height", "loads and struts"],
+)
+def test_no_take_off_climbs_on_for_ever_by_what_it_sees_of_the_ground(faults):
+    """A height that showed 8 m too little took it 6.7 m too high, load cells and struts 14 m."""
+    events = ", ".join(f"{{time_s: 2.5, fault: {{{fault}}}}}" for fault in faults)
+    run = closed_run(HOP.format(seed=1, events=events)).run
+    assert run.reached, run.ending
+    assert (run.position[:, 2] - run.position[0, 2]).max() < HEIGHT + 1.0
+    assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
+    assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
+
+
 PAIRS = {
     "lone": "part: encoders, kind: biased, quantity: rotor_rate, value: [0, 0, -80, 0, 0, 0]",
     "off": "part: encoders, kind: off",
