@@ -52,6 +52,7 @@ from rfly_lab.learning.views import NAMES
 needs_runtime = pytest.mark.needs("onnxruntime")
 onnx = late_module("onnx")
 RTK = SensorParameters.load("scale_rtk")
+SHIPPED = ("hover", "waypoints", "hop", "hover_by_sensors")
 UNSEEN = 1_000_000
 """First seed that no training met."""
 FACTS = PolicyFacts("hover", "wrench", 0.02, "scale", ("a_m",), ("thrust",))
@@ -122,7 +123,7 @@ def test_a_policy_of_another_vehicle() -> None:
 
 
 @pytest.mark.needs("onnx")
-@pytest.mark.parametrize("name", ["hover", "waypoints", "hop"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_files_name_no_program_of_the_machine_that_wrote_them(name: str) -> None:
     """PyTorch's exporter notes the path and the line of the program at each node."""
     content = shipped_policy(name).read_bytes()
@@ -279,18 +280,18 @@ TRAINING_AIR = {"wind": 1.0, "gusts": 0.3, "spread": 0.05}
 
 
 @needs_runtime
-@pytest.mark.parametrize("task", ["hover", "waypoints", "hop"])
-def test_it_solves_a_few_seeds_that_it_was_not_trained_on(task: str) -> None:
-    endings = try_policy(Policy(shipped_policy(task)), UNSEEN + np.arange(20), **TRAINING_AIR)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_it_solves_a_few_seeds_that_it_was_not_trained_on(name: str) -> None:
+    endings = try_policy(Policy(shipped_policy(name)), UNSEEN + np.arange(20), **TRAINING_AIR)
     assert np.sum(endings == Ending.SUCCESS) >= 19
 
 
 @needs_runtime
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("task", ["hover", "waypoints", "hop"])
+@pytest.mark.parametrize("name", SHIPPED)
 @pytest.mark.parametrize("options", [{}, TRAINING_AIR])
-def test_it_solves_seeds_that_it_was_not_trained_on(task: str, options: dict[str, float]) -> None:
-    endings = try_policy(Policy(shipped_policy(task)), UNSEEN + np.arange(100), **options)
+def test_it_solves_seeds_that_it_was_not_trained_on(name: str, options: dict[str, float]) -> None:
+    endings = try_policy(Policy(shipped_policy(name)), UNSEEN + np.arange(100), **options)
     assert np.sum(endings == Ending.SUCCESS) >= 95
 
 
@@ -452,9 +453,10 @@ def test_a_pilot_commands_nothing_that_it_has_no_ground_for() -> None:
         *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(2_000_003, 2_000_010, 3)),
     ],
 )
-def test_it_hovers_by_noisy_estimates(seed: int) -> None:
+@pytest.mark.parametrize("name", ["hover", "hover_by_sensors"])
+def test_it_hovers_by_noisy_estimates(name: str, seed: int) -> None:
     """Sensors with noise, estimator and flight controller, from standing on the ground."""
-    policy = Policy(shipped_policy("hover"))
+    policy = Policy(shipped_policy(name))
     flight = fly_policy(policy, seed, sensors=RTK, wind=1.0, gusts=0.3)
     assert flight.ending is Ending.SUCCESS
     assert flight.true_ending is Ending.SUCCESS
@@ -478,6 +480,22 @@ def test_it_hops_by_noisy_estimates(seed: int) -> None:
     assert flight.ending is Ending.SUCCESS
     assert flight.mode is Mode.DRIVE
     assert np.ptp(flight.position[-100:], axis=0) == pytest.approx(np.zeros(3), abs=0.02)
+
+
+@needs_runtime
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seed",
+    [
+        3_000_000,
+        *(pytest.param(n, marks=pytest.mark.exhaustive) for n in range(3_000_001, 3_000_010)),
+    ],
+)
+def test_with_a_gps_of_2_cm_it_hops_to_its_place_by_the_truth_too(seed: int) -> None:
+    flight = fly_policy(Policy(shipped_policy("hop")), seed, sensors=RTK, wind=1.0, gusts=0.3)
+    assert (flight.ending, flight.true_ending) == (Ending.SUCCESS, Ending.SUCCESS)
+    assert flight.mode is Mode.DRIVE
+    assert np.linalg.norm((flight.position[-1] - flight.targets[0])[:2]) < 2.0
 
 
 @needs_runtime

@@ -248,7 +248,7 @@ def test_a_network_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_shipped_policies_are_small() -> None:
-    for task in ("hover", "waypoints", "hop"):
-        file = shipped_policy(task)
+    for name in ("hover", "waypoints", "hop", "hover_by_sensors"):
+        file = shipped_policy(name)
         Policy(file)
         assert file.stat().st_size < 40_000

@@ -487,6 +487,23 @@ def test_it_takes_off_and_hovers_a_simulated_vehicle(domain_id: int, tmp_path: P
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.timeout(700)
+def test_it_hovers_a_simulated_vehicle_by_its_sensors(domain_id: int, tmp_path: Path) -> None:
+    """It sees topics of sensors alone; the GPS of 2 cm tells it its place."""
+    policy = shipped_policy("hover_by_sensors")
+    with Simulated(domain_id, tmp_path, policy, sensors="scale_rtk") as vehicle:
+        began = vehicle.wait_for("FLIGHT")
+        vehicle.wait_until(began + 20)
+        assert vehicle.modes[-1].mode == "FLIGHT"
+        assert "Traceback" not in vehicle.policy_node.output
+    places = vehicle.places(began + 15)
+    away = np.linalg.norm(places[:, :2] - vehicle.places()[0, :2], axis=1)
+    assert away.max() < 1.0
+    assert np.ptp(places, axis=0).max() < 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.timeout(700)
 def test_it_hops_a_simulated_vehicle_and_leaves_it_standing(domain_id: int, tmp_path: Path) -> None:
     """From the wheels to the wheels by noisy estimates."""
     with Simulated(domain_id, tmp_path, shipped_policy("hop"), goal="[9.0, -8.0, 0.0]") as vehicle:
