@@ -117,7 +117,10 @@ AMPHIBIOUS_ARGUMENTS = (
         "parameters of the vehicle: full, scale, scale_quad, scale_six or a YAML file (default: "
         "the scenario's)",
     ),
-    Argument("sensors", "sensor set: a shipped name or a YAML file (default: the vehicle's)"),
+    Argument(
+        "sensors",
+        "sensor set: a shipped name or a YAML file (default: that of the policy, or the vehicle's)",
+    ),
     Argument(
         "autopilot",
         "real firmware (SITL) that replaces estimator, control nodes and mission; the vehicle is "
@@ -227,7 +230,9 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         from rfly_amphibious.vehicle.parameters import VehicleParameters
         from rfly_lab import Policy
 
-        Policy(settings["policy"], VehicleParameters.load(facts.vehicle))
+        vehicle = VehicleParameters.load(facts.vehicle)
+        policy = Policy(settings["policy"], vehicle, settings["sensors"] or None)
+        settings["sensors"] = settings["sensors"] or policy.facts.sensors
     if settings["sensors"]:
         from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 
@@ -426,6 +431,7 @@ def vehicle_nodes(
         SIMULATION.executable: simulated | sensors,
         ESTIMATOR.executable: sensors,
         FLIGHT.executable: sensors | {"rotor_command": facts.rotor_command},
+        POLICY.executable: sensors,
         LINK.executable: {
             "transport": settings["controller"],
             "port": link_port,

@@ -191,7 +191,9 @@ class Policy:
         task = task_of(facts.task)
         check_choice("actions", facts.actions, tuple(ACTIONS))
         _check_names("action_names", facts.action_names, action_names(facts.actions, params))
-        if sensors is None and facts.sensors:
+        if facts.observations == TRUTH and not facts.lidar and not facts.depth:
+            sensors = None
+        elif sensors is None and facts.sensors:
             sensors = _shipped_sensors(facts.sensors)
         view = view_of(params, facts.observations, sensors, facts.lidar, facts.depth)
         self.sensors = view.sensors

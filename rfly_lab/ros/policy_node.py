@@ -80,7 +80,7 @@ class PolicyNode(Node):
         if not settings.policy:
             raise ConfigError("parameter policy: expected an ONNX file")
         params = VehicleParameters.load(settings.vehicle) if settings.vehicle else None
-        policy = Policy(settings.policy, params)
+        policy = Policy(settings.policy, params, settings.sensors or None)
         sensors = SensorParameters.load(settings.sensors) if settings.sensors else None
         self._pilot = PolicyPilot(policy, sensors)
         topics: tuple[str, ...] = SENSORS

@@ -20,6 +20,7 @@ from rfly_bringup.nodes.amphibious_set import (
 )
 from rfly_bringup.nodes.node_set import parameter_file, ros_arguments
 from rfly_common.errors import ConfigError
+from rfly_lab import shipped_policy
 
 SIMULATION = "amphibious_sim_node"
 
@@ -217,6 +218,21 @@ def test_estimator_controllers_and_guidance_share_a_process(arguments, expected)
     processes = amphibious_processes(nodes, arguments)
     shown = {name: [node.executable for node in group] for name, group in processes}
     assert shown == expected
+
+
+@pytest.mark.needs("onnxruntime")
+def test_a_policy_of_sensors_brings_its_set_for_all_nodes() -> None:
+    def sets(name: str, **more: str) -> dict[str, str]:
+        given = {"scenario": "hop", "policy": str(shipped_policy(name)), **more}
+        nodes = amphibious_nodes(given)
+        return {node.executable: node.parameters.get("sensors", "") for node in nodes}
+
+    of_sensors = sets("hover_by_sensors")
+    sensing = ("amphibious_sim_node", "state_estimator_node", "flight_control_node", "policy_node")
+    assert [of_sensors[node] for node in sensing] == ["scale_rtk"] * 4
+    assert set(sets("hover").values()) == {""}
+    for name in ("hover", "hover_by_sensors"):
+        assert sets(name, sensors="scale")["policy_node"] == "scale"
 
 
 def test_a_3d_map_is_made_where_asked_for() -> None:

@@ -216,8 +216,6 @@ def test_a_policy_of_sensors_sees_by_them_alone(tmp_path: Path) -> None:
         PolicyFacts.read(json.dumps(asdict(rays) | {"depth": 3}))
     # facts that say something else than the names
     with pytest.raises(ConfigError, match="observation_names: number 0 is 'gps_to_target_x_m'"):
-        Policy(blind(tmp_path, replace(facts, observations="truth", sensors="")))
-    with pytest.raises(ConfigError, match="sensors: nothing is observed by them"):
         Policy(blind(tmp_path, replace(facts, observations="truth")))
     with pytest.raises(ConfigError, match="observations: 'mind', expected one of truth, sensors"):
         Policy(blind(tmp_path, replace(facts, observations="mind")))
