@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rfly_amphibious.scenarios.manoeuvre import Channel, Manoeuvre
+from rfly_amphibious.scenarios.scenario import Channel, Manoeuvre
 from rfly_amphibious.simulation.commands import Mode, RotorCommand, WheelCommand
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import Mixer

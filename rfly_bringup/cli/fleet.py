@@ -219,9 +219,9 @@ def deconflict(
 
         rfly fleet deconflict crossing.yaml --out clear.yaml --higher 0 --slower 1 --later 300
     """
-    from rfly_trajectory.fleet.changed_file import FleetFile
     from rfly_trajectory.fleet.deconflict import AllowedChange
     from rfly_trajectory.fleet.deconflict import deconflict as deconflicted
+    from rfly_trajectory.fleet.fleet_file import FleetFile
 
     options.check_new_file("--out", str(out), overwrite)
     given = _read(lambda: FleetFile(file, max_vehicles))

@@ -39,8 +39,7 @@ from rfly_common.transform_buffer import FrameToWorld
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.occupancy.octree import Leaves, read_octree
 from rfly_terrain.planning.plan import MODES, Plan, PlanPose
-from rfly_terrain.planning.planner import Planner, warm_up
-from rfly_terrain.planning.replanning import Replanner
+from rfly_terrain.planning.planner import Planner, Replanner, warm_up
 from rfly_terrain.planning.seen_space import SeenSpace, seen_space
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 from rfly_terrain.ros.node_parameters import NO_WATER, PlannerParameters

@@ -1,7 +1,10 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Fleet files: YAML checked against `data/schemas/fleet.schema.json`, read as a Fleet."""
+"""Fleet files: YAML checked against `data/schemas/fleet.schema.json`, read as a Fleet.
+
+`FleetFile` changes entries and writes the file again.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
@@ -22,9 +26,10 @@ from rfly_common.config.documents import (
     read_config,
     shipped_names,
 )
-from rfly_common.config.marked_yaml import Document
+from rfly_common.config.marked_yaml import Document, dump_yaml
 from rfly_common.config.vehicle_models import type_number
 from rfly_common.errors import ConfigError, Key, TooLargeError
+from rfly_trajectory.fleet.deconflict import Change
 from rfly_trajectory.fleet.fleet import Fleet, Limits, Vehicle
 from rfly_trajectory.motion.formation import formation_offsets
 from rfly_trajectory.motion.speed_profile import SpeedProfile
@@ -419,3 +424,67 @@ def shard_range(shard: str, vehicles: int) -> range:
     i = int(match[1])
     n = int(match[2])
     return range(i * vehicles // n, (i + 1) * vehicles // n)
+
+
+class FleetFile:
+    """A fleet file, its fleet, and its entries, each a group of vehicles that change together."""
+
+    def __init__(
+        self, name_or_path: str | os.PathLike[str], max_vehicles: int = MAX_VEHICLES
+    ) -> None:
+        """Read a fleet file, or a shipped one by its name. Raises ConfigError as `load_fleet`."""
+        data, self.file, name = read_fleet_file(name_or_path, max_vehicles)
+        self._folder = FilePath(self.file).parent
+        self.fleet: Fleet = parse_fleet(data, self.file, name, self._folder, max_vehicles)
+        self._document: dict[str, Any] = parse_mapping(
+            data, self.file, "version and vehicles"
+        ).value
+
+    @property
+    def groups(self) -> list[int]:
+        """Numbers of vehicles of the entries."""
+        common = self._document.get("defaults", {}).get("count", 1)
+        return [int(entry.get("count", common)) for entry in self._document["vehicles"]]
+
+    def entries(self) -> Iterator[tuple[str, list[Vehicle]]]:
+        """Yield the name and the vehicles of each entry."""
+        vehicles = iter(self.fleet.vehicles)
+        for entry, size in zip(self._document["vehicles"], self.groups, strict=True):
+            group = [next(vehicles) for _ in range(size)]
+            yield str(entry.get("name", group[0].name)), group
+
+    def changed(self, changes: Sequence[Change]) -> str:
+        """Return the file's content with a change of each entry; comments are lost.
+
+        Files that it names are named by their whole path.
+        """
+        document = deepcopy(self._document)
+        defaults = document.get("defaults", {})
+        for entry, (_, group), change in zip(
+            document["vehicles"], self.entries(), changes, strict=True
+        ):
+            entry.update(_changed_keys(entry, defaults, group, change))
+        for part in (defaults, *document["vehicles"]):
+            if "file" in part.get("shape", {}):
+                part["shape"]["file"] = str((self._folder / part["shape"]["file"]).resolve())
+        return dump_yaml(document, default_flow_style=None, width=120)
+
+
+def _changed_keys(
+    entry: dict[str, Any], defaults: dict[str, Any], group: Sequence[Vehicle], change: Change
+) -> dict[str, Any]:
+    """Return the keys of an entry that a change sets, with their values."""
+    keys: dict[str, Any] = {}
+    first = group[0]
+    if change.later or change.between:
+        delay = first.delay + change.later
+        keys["delay"] = delay
+        if len(group) > 1:
+            keys["delay"] = {"first": delay, "step": group[1].delay - first.delay + change.between}
+    if change.higher:
+        keys["altitude"] = {"absolute" if first.absolute else "agl": first.height + change.higher}
+    if change.share != 1.0:
+        speed = entry.get("speed", defaults.get("speed"))
+        cruise = round(first.profile.cruise * change.share, 6)
+        keys["speed"] = {**speed, "cruise": cruise} if isinstance(speed, dict) else cruise
+    return keys

@@ -191,7 +191,7 @@ def trip(vehicle, goal, seed, most_seconds=120.0):
     from rfly_autonomy.mapping.octomap_parameters import OctomapParameters
     from rfly_sensing.lidar import Lidar, VehicleTrack
     from rfly_terrain.occupancy.octree import read_octree
-    from rfly_terrain.planning.replanning import Replanner
+    from rfly_terrain.planning.planner import Replanner
     from rfly_terrain.planning.seen_space import seen_space
 
     # the world and the lidar

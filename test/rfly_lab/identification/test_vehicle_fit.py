@@ -17,8 +17,7 @@ import yaml
 from marks import exhaustively
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
-from rfly_amphibious.scenarios.manoeuvre import Manoeuvre, Signal
-from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.scenarios.scenario import Manoeuvre, Scenario, Signal
 from rfly_amphibious.sensors.samples import joint_names
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode

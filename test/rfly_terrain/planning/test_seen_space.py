@@ -15,8 +15,7 @@ from rfly_terrain import HeightMap
 from rfly_terrain.costmap.traversability import TraversabilityGrid, TraversabilityLimits
 from rfly_terrain.occupancy.octree import Leaves
 from rfly_terrain.planning.plan import DRIVE, FLY, PlanPose
-from rfly_terrain.planning.planner import Planner
-from rfly_terrain.planning.replanning import Replanner
+from rfly_terrain.planning.planner import Planner, Replanner
 from rfly_terrain.planning.seen_space import SeenSpace, seen_space
 from rfly_terrain.planning.vehicle_classes import Driving, Flying, VehicleClass
 from rfly_terrain.world.solids import ObjectBoxes

@@ -15,10 +15,9 @@ from scipy.spatial.distance import pdist
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet import deconflict as deconflict_module
-from rfly_trajectory.fleet.changed_file import FleetFile
 from rfly_trajectory.fleet.deconflict import AllowedChange, Change, deconflict
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
-from rfly_trajectory.fleet.fleet_file import load_fleet
+from rfly_trajectory.fleet.fleet_file import FleetFile, load_fleet
 from rfly_trajectory.fleet.limit_check import LimitViolation, check_separation
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
