@@ -1,13 +1,14 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Plots of tracks over shaded relief: of a fleet, of a flown mission, of a plan."""
+"""Plots of tracks over shaded relief: of a fleet, of a convoy, of a flown mission, of a plan."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,7 @@ def draw_fleet(
 
         groups = groups_of([vehicle.name for vehicle in fleet.vehicles[: len(drives)]])
         flying = {i for i, vehicle in enumerate(fleet.vehicles) if vehicle.kind != "ground"}
-        _draw_tracks(panels["map"], terrain, drives, groups, flying)
+        _draw_tracks(panels["map"], terrain, [done.position for done in drives], groups, flying)
         _mark_findings(panels["map"], findings)
         panels["map"].set_title(
             title if title is not None else f"{fleet.name or 'fleet'} over {terrain.name}"
@@ -92,35 +93,85 @@ def groups_of(names: Sequence[str]) -> dict[str, list[int]]:
     }
 
 
+def draw_convoy(terrain: HeightMap, tracks: Mapping[int, ArrayLike], path: Path) -> None:
+    """Write a picture of the tracks, (n, 3) ENU metres, that vehicles have made, by their ids.
+
+    A dot marks each vehicle's last place. On the right are the whole map, and the heights over the
+    distance covered. The ending of `path` is its format. It needs no display.
+    """
+    lines = [np.asarray(track, float).reshape(-1, 3) for track in tracks.values()]
+    name = "" if len(tracks) <= MAX_OWN_COLOURS else "vehicle "
+    groups = groups_of([f"{name}{vehicle}" for vehicle in tracks])
+    with picture(path, (13.2, 6.6), dpi=100) as figure:
+        panels = figure.subplot_mosaic(
+            [["map", "whole"], ["map", "heights"]], width_ratios=(1.6, 1), height_ratios=(1.5, 1)
+        )
+        newest_first = [line[::-1] for line in lines]
+        _draw_tracks(panels["map"], terrain, newest_first, groups, ends="last place")
+        panels["map"].set_title(
+            f"{terrain.name}: {len(lines)} vehicles, {sum(map(len, lines)):,} positions read from "
+            "UDP datagrams"
+        )
+
+        # the whole map, with the part that is on the left
+        draw_relief(panels["whole"], terrain, contours=False, colour_bar=False)
+        panels["whole"].set_title("the whole map", fontsize="medium")
+        left, right = panels["map"].get_xlim()
+        bottom, top = panels["map"].get_ylim()
+        panels["whole"].plot(
+            [left, right, right, left, left], [bottom, bottom, top, top, bottom], color="white"
+        )
+
+        # heights over the distance
+        heights = []
+        for line in lines:
+            steps = np.linalg.norm(np.diff(line[:, :2], axis=0), axis=1)
+            heights.append(np.column_stack([np.append(0.0, np.cumsum(steps)), line[:, 2]]))
+        _draw_lines(panels["heights"], heights, groups, 1.3)
+        draw_series_grid(panels["heights"], "z up (m)")
+        gap = max(np.abs(line[:, 2] - terrain.altitude(*line[:, :2].T)).max() for line in lines)
+        panels["heights"].set(
+            xlabel="distance covered (m)",
+            title=f"height of each vehicle, within {_length(gap)} of the ground",
+        )
+        panels["heights"].title.set_fontsize("medium")
+
+
+def _length(metres: float) -> str:
+    """Return a length as text, in mm below 1 m."""
+    return f"{max(math.ceil(metres * 1000 - 1e-6), 1)} mm" if metres < 1.0 else f"{metres:.1f} m"
+
+
 def _draw_tracks(
     axes: Any,
     terrain: HeightMap,
-    drives: list[Drive],
+    tracks: Sequence[Floats],
     groups: dict[str, list[int]],
-    flying: AbstractSet[int],
+    flying: AbstractSet[int] = frozenset(),
+    ends: str = "start",
 ) -> None:
-    """Draw the relief around the tracks, and the tracks with their starts and names.
+    """Draw the relief around the tracks, and the tracks with their first places and names.
 
-    Starts in the air are rings, so that what drives below is seen.
+    Those in the air are rings, so that what drives below is seen. `ends` is what a first place is.
     """
-    points = np.concatenate([done.position[:, :2] for done in drives])
+    points = np.concatenate([track[:, :2] for track in tracks])
     low = points.min(axis=0)
     high = points.max(axis=0)
     half = draw_ground(axes, terrain, (low + high) / 2, 0.62 * float((high - low).max()))
 
-    for done in drives:
-        axes.plot(*done.position[:, :2].T, color="white", linewidth=3.0, alpha=0.6, zorder=2)
-    _draw_lines(axes, [done.position[:, :2] for done in drives], groups, 1.5, flying)
+    for track in tracks:
+        axes.plot(*track[:, :2].T, color="white", linewidth=3.0, alpha=0.6, zorder=2)
+    _draw_lines(axes, [track[:, :2] for track in tracks], groups, 1.5, flying)
 
     labelled: list[np.ndarray[Any, Any]] = []
     for number, (name, members) in enumerate(groups.items()):
         for index in members:
             colour = {"color": _colour(number)}
             look = _RING | {"markeredgecolor": _colour(number)} if index in flying else _DOT
-            axes.plot(*drives[index].position[0, :2], **colour, **look)
+            axes.plot(*tracks[index][0, :2], **colour, **look)
 
         # label starts that are apart; the legend has the others
-        start = drives[members[0]].position[0, :2]
+        start = tracks[members[0]][0, :2]
         if all(np.hypot(*(start - other)) > 0.1 * half.max() for other in labelled):
             labelled.append(start)
             text = axes.annotate(
@@ -128,7 +179,7 @@ def _draw_tracks(
             )
             text.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.0})
 
-    axes.plot([], [], color="0.35", label="start", **_DOT)
+    axes.plot([], [], color="0.35", label=ends, **_DOT)
     if flying:
         ring = _RING | {"markeredgecolor": "0.35"}
         axes.plot([], [], color="0.35", label="start in the air", **ring)

@@ -428,16 +428,16 @@ class Demo(Observer):
 
     def _draw(self, observer: Any) -> None:
         """Draw the tracks that the datagrams made."""
-        if observer.terrain is None:
-            return
-        from rfly_bringup.demo.convoy_plot import draw_convoy
+        from rfly_bringup.cli.track_plots import draw_convoy
 
         with self._watch.lock:
             tracks = {
                 i: ned_to_enu(np.array(t.history))
-                for i, t in self._watch.tracks.items()
+                for i, t in sorted(self._watch.tracks.items())
                 if t.history
             }
+        if observer.terrain is None or not tracks:
+            return
         PICTURE.parent.mkdir(parents=True, exist_ok=True)
         draw_convoy(observer.terrain, tracks, PICTURE)
         self.console.print(f"picture of the tracks that the datagrams made: {PICTURE}")
@@ -447,7 +447,7 @@ def _import_drawing_modules() -> None:
     """Import the modules of the picture, which takes two seconds, while the convoy drives."""
     with contextlib.suppress(ImportError):  # reported when the picture is drawn
         for name in (
-            "rfly_bringup.demo.convoy_plot",
+            "rfly_bringup.cli.track_plots",
             "matplotlib.backends.backend_agg",
             "scipy.ndimage",
         ):

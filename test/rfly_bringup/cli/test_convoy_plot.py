@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from rfly_bringup.demo.convoy_plot import draw_convoy
+from rfly_bringup.cli.track_plots import draw_convoy
 from rfly_terrain.height_map.height_map import HeightMap
 
 AXIS = np.arange(-1000.0, 1001.0, 20.0)
@@ -44,7 +44,7 @@ def panels(monkeypatch):
     return lambda: {axes.get_title(): axes for axes in made[-1].axes}
 
 
-def test_tracks_legend_and_distance_from_the_ground(tmp_path, panels):
+def test_tracks_names_and_distance_from_the_ground(tmp_path, panels):
     way = np.linspace(0, 300, 61)
     draw_convoy(
         GROUND,
@@ -58,21 +58,26 @@ def test_tracks_legend_and_distance_from_the_ground(tmp_path, panels):
     x_min, x_max = near.get_xlim()
     assert -1000 < x_min < 0
     assert 350 < x_max < 1000
-    assert [text.get_text() for text in near.texts if text.get_weight() == "bold"] == ["7", "9"]
-    lines = {line.get_label(): line for line in heights.lines}
-    np.testing.assert_allclose(lines["7"].get_xdata(), way, atol=1e-9)
-    np.testing.assert_allclose(lines["7"].get_ydata(), GROUND.altitude(way, 0 * way))
+    names = [text for text in near.texts if text.get_bbox_patch() is not None]
+    assert [name.get_text() for name in names] == ["7", "9"]
+    assert [name.xy[0] for name in names] == [300.0, 350.0], "where the tracks end"
+    line = heights.lines[0]
+    np.testing.assert_allclose(line.get_xdata(), way, atol=1e-9)
+    np.testing.assert_allclose(line.get_ydata(), GROUND.altitude(way, 0 * way))
+
+    # the part of the map that is shown is marked on the whole map
+    x, y = shown["the whole map"].lines[0].get_data()
+    assert (min(x), max(x), min(y), max(y)) == (*near.get_xlim(), *near.get_ylim())
 
 
 @pytest.mark.parametrize(
     "tracks",
     [
-        {},
         {1: track([10.0], [20.0])},
         {1: track([1e5, 1e5 + 1], [2e5, 2e5])},
         {vehicle: track([10.0 * vehicle, 500], [0, 0]) for vehicle in range(1, 40)},
     ],
-    ids=["none", "standing", "beside the map", "many"],
+    ids=["standing", "beside the map", "many"],
 )
 def test_odd_fleets_make_a_picture_too(tmp_path, tracks):
     draw_convoy(GROUND, tracks, tmp_path / "a.png")
