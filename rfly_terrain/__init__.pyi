@@ -57,9 +57,9 @@ from rfly_terrain.plots.ground_shades import draw_traversability as draw_travers
 from rfly_terrain.plots.ground_shades import draw_viewshed as draw_viewshed
 from rfly_terrain.plots.ground_shades import write_traversability as write_traversability
 from rfly_terrain.plots.ground_shades import write_viewshed as write_viewshed
+from rfly_terrain.plots.overlays import write_profile as write_profile
 from rfly_terrain.plots.relief import draw_relief as draw_relief
 from rfly_terrain.plots.relief import write_relief as write_relief
-from rfly_terrain.plots.track import write_profile as write_profile
 from rfly_terrain.sdk import matlab_mapping as matlab_mapping
 from rfly_terrain.sdk.matlab_tools import GetTerrainAltData as GetTerrainAltData
 from rfly_terrain.sdk.matlab_tools import LoadPngData as LoadPngData

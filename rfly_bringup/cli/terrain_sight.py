@@ -82,7 +82,7 @@ def profile(
     """
     import numpy as np
 
-    from rfly_terrain.plots.track import write_profile
+    from rfly_terrain.plots.overlays import write_profile
 
     for file in (out, save):
         if file is not None:

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.plots.overlays import draw_ground, draw_series_grid
 from rfly_terrain.plots.relief import draw_relief, picture, region_about
-from rfly_terrain.plots.track import draw_ground, draw_series_grid
 from rfly_trajectory.fleet.fleet import Fleet
 from rfly_trajectory.fleet.limit_check import Drive, LimitViolation, drive
 
@@ -35,6 +35,8 @@ MAX_OWN_COLOURS = 10
 """Most vehicles with a colour and a legend entry each; above that each group has one."""
 _COINCIDE = 0.005
 """Lines nearer than this share of the panel's size are one line in the picture."""
+_TAIL_SHARE = 0.06
+"""Newest share of a convoy's tracks, which has the vehicles' colours."""
 _DASH = 5.0
 """Length of a colour's dash in a line that several vehicles share, line widths."""
 
@@ -96,8 +98,9 @@ def groups_of(names: Sequence[str]) -> dict[str, list[int]]:
 def draw_convoy(terrain: HeightMap, tracks: Mapping[int, ArrayLike], path: Path) -> None:
     """Write a picture of the tracks, (n, 3) ENU metres, that vehicles have made, by their ids.
 
-    A dot marks each vehicle's last place. On the right are the whole map, and the heights over the
-    distance covered. The ending of `path` is its format. It needs no display.
+    A dot marks each vehicle's last place, its colour the way there. On the right are the whole map,
+    and the heights over the distance covered. The ending of `path` is its format. It needs no
+    display.
     """
     lines = [np.asarray(track, float).reshape(-1, 3) for track in tracks.values()]
     name = "" if len(tracks) <= MAX_OWN_COLOURS else "vehicle "
@@ -107,7 +110,9 @@ def draw_convoy(terrain: HeightMap, tracks: Mapping[int, ArrayLike], path: Path)
             [["map", "whole"], ["map", "heights"]], width_ratios=(1.6, 1), height_ratios=(1.5, 1)
         )
         newest_first = [line[::-1] for line in lines]
-        _draw_tracks(panels["map"], terrain, newest_first, groups, ends="last place")
+        _draw_tracks(
+            panels["map"], terrain, newest_first, groups, ends="last place", coloured=_TAIL_SHARE
+        )
         panels["map"].set_title(
             f"{terrain.name}: {len(lines)} vehicles, {sum(map(len, lines)):,} positions read from "
             "UDP datagrams"
@@ -149,10 +154,12 @@ def _draw_tracks(
     groups: dict[str, list[int]],
     flying: AbstractSet[int] = frozenset(),
     ends: str = "start",
+    coloured: float = 1.0,
 ) -> None:
     """Draw the relief around the tracks, and the tracks with their first places and names.
 
-    Those in the air are rings, so that what drives below is seen. `ends` is what a first place is.
+    Those in the air are rings, so that what drives below is seen. `ends` is what a first place is,
+    `coloured` the first share of a track that has its vehicle's colour.
     """
     points = np.concatenate([track[:, :2] for track in tracks])
     low = points.min(axis=0)
@@ -161,7 +168,8 @@ def _draw_tracks(
 
     for track in tracks:
         axes.plot(*track[:, :2].T, color="white", linewidth=3.0, alpha=0.6, zorder=2)
-    _draw_lines(axes, [track[:, :2] for track in tracks], groups, 1.5, flying)
+    shown = [track[: max(2, round(coloured * len(track))), :2] for track in tracks]
+    _draw_lines(axes, shown, groups, 1.5 if coloured == 1.0 else 3.0, flying)
 
     labelled: list[np.ndarray[Any, Any]] = []
     for number, (name, members) in enumerate(groups.items()):
@@ -393,7 +401,7 @@ def draw_plan(
 
     Cells that `grid` forbids are violet. The world must have a terrain.
     """
-    from rfly_terrain.plots.world import draw_objects
+    from rfly_terrain.plots.overlays import draw_objects
 
     terrain = world.terrain
     assert terrain is not None

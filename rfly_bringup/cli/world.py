@@ -276,7 +276,7 @@ def _draw(world: "World", out: str | None) -> None:
     """Draw a world, unless `out` is None."""
     if out is None:
         return
-    from rfly_terrain.plots.world import write_world_picture
+    from rfly_terrain.plots.overlays import write_world_picture
 
     with options.status(f"drawing {out}"):
         write_world_picture(world, Path(out))

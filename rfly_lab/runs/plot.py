@@ -16,9 +16,8 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_common.frames import quat_to_euler
 from rfly_lab.runs.recorder import ScenarioRun
 from rfly_lab.runs.sweep import Result, Sweep
+from rfly_terrain.plots.overlays import draw_ground, draw_objects
 from rfly_terrain.plots.relief import picture
-from rfly_terrain.plots.track import draw_ground
-from rfly_terrain.plots.world import draw_objects
 
 _COLOURS = {
     Mode.DISARMED: "#9a9a9a",

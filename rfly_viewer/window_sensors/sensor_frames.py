@@ -54,8 +54,6 @@ from rfly_viewer.window_sensors.window_scene import SensorPose, WindowScene
 
 MID360_POINTS = (4_352, 4)
 """Columns and lines of a frame of type 23: 17,408 points, as RflySim3D sends."""
-FULL_TURN_DEG = 360.0
-
 RINGS_DEFAULTS = (-45.0, 45.0, -20.0, 20.0)
 """Spans of types 20 and 21 if all are 0, deg: from and to, horizontally and vertically."""
 ROSETTE_DEFAULTS = (2.956, 1.4, 1.18, 10.0, 5.0, 1.0)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from rfly_common.errors import ConfigError
 from rfly_terrain import HeightMap, load_world
-from rfly_terrain.plots.world import draw_friction, write_world_picture
+from rfly_terrain.plots.overlays import draw_friction, write_world_picture
 from rfly_terrain.world.world_file import parse_world, world_to_yaml
 
 ICE = b"""\
