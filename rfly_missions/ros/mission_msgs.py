@@ -28,7 +28,7 @@ from rfly_common.frames import (
     pose_ned_euler_to_ned,
     yaw_ned_to_enu,
 )
-from rfly_common.ros.stamps import ns_to_stamp
+from rfly_common.ros.stamps import fill_header
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.runner import RunnerState
@@ -102,16 +102,13 @@ def params_to_msg(
         index=state.item_index,
         phase=phase.value,
     )
-    message.header.frame_id = frame_id
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    return message
+    return fill_header(message, stamp_ns, frame_id)
 
 
 def area_to_msg(area: FlightAreaPlan, axes: str, frame_id: str, stamp_ns: int) -> FenceMsg:
     """Return the message of a fence and rally points."""
     message = FenceMsg()
-    message.header.frame_id = frame_id
-    message.header.stamp = ns_to_stamp(stamp_ns)
+    fill_header(message, stamp_ns, frame_id)
     for each in area.fence.areas:
         if isinstance(each, FenceCircle):
             radius = float(each.radius)
@@ -191,9 +188,7 @@ def mission_to_msg(
         hold_at_waypoints=mission.hold_at_waypoints,
         fence=area_to_msg(area, axes, frame_id, area_ns),
     )
-    message.header.frame_id = frame_id
-    message.header.stamp = ns_to_stamp(stamp_ns)
-    return message
+    return fill_header(message, stamp_ns, frame_id)
 
 
 def msg_to_mission(message: MissionMsg, axes: str) -> FlownMission:

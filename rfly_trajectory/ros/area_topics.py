@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rfly_suite.msg import FleetArea, VehicleStateArray
@@ -19,9 +18,9 @@ from rfly_common.config.checks import finite_number
 from rfly_common.diagnostic_reasons import listed
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, WARN, Diagnostics, Row
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import publisher, steady_timer, subscription
 from rfly_common.ros.qos import LATCHED, STATE_OUT
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.stamps import fill_header, ns_to_stamp, stamp_to_ns
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory.fleet.area_shards import (
@@ -94,8 +93,7 @@ class AreaTopics:
         subscription(node, FleetArea, AREAS_TOPIC, self._on_report, STATE_OUT)
 
         # steady, so that a paused simulation clock kills no node
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = node.create_timer(PERIOD, self.watch, clock=steady)
+        self._timer = steady_timer(node, PERIOD, self.watch)
 
     def use(self, whole: Fleet) -> None:
         """Share this fleet from now on."""
@@ -236,8 +234,7 @@ def report_to_msg(report: Report, vehicles: int) -> FleetArea:
         vehicles=vehicles,
         changes=report.changes,
     )
-    message.header.frame_id = "map"
-    message.header.stamp = ns_to_stamp(report.stamp_ns)
+    fill_header(message, report.stamp_ns, "map")
     clock = report.clock
     if clock is not None:
         message.started = True

@@ -17,14 +17,13 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Vector3
 from numpy.typing import ArrayLike, NDArray
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from rfly_collision.shapes.vehicle_meshes import colour_of, model_triangles
 from rfly_common.arrays import Floats
-from rfly_common.ros.endpoints import publisher
+from rfly_common.ros.endpoints import publisher, steady_timer
 from rfly_common.ros.frame_lookup import frame_prefix
 from rfly_common.ros.qos import LATCHED
 from rfly_common.ros.stamps import ns_to_stamp
@@ -179,9 +178,7 @@ class FleetMarkers:
         self._unsent: Callable[[], Shown] | None = None
         self._sent: set[tuple[str, int]] = set()
         self._publisher = publisher(node, MarkerArray, "fleet_markers", LATCHED)
-        node.create_timer(
-            LOOK_EVERY_S, self._publish_unsent, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        steady_timer(node, LOOK_EVERY_S, self._publish_unsent)
 
     def show(self, what: Callable[[], Shown]) -> None:
         """Show these vehicles and paths, and no others; `what` is called when they are sent."""
