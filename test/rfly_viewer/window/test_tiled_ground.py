@@ -253,13 +253,11 @@ def is_sky(picture):
     return picture[..., 2] > picture[..., 0] + 15.0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("lit", "camera"),
-    [
-        (True, (-2000, -1000, 900, -15, 45)),
-        pytest.param(False, (3000, -2000, 500, -12, 200), marks=pytest.mark.exhaustive),
-    ],
+    [(True, (-2000, -1000, 900, -15, 45)), (False, (3000, -2000, 500, -12, 200))],
 )
 @pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed")
 def test_levels_look_like_one_mesh(folder, monkeypatch, lit, camera):
