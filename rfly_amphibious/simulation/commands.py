@@ -156,10 +156,10 @@ class WheelCommand:
         if np.abs(angles - wheel_angles(params, self.steering_angle)).max() < SAME_ANGLE:
             return self.steering_angle, 0.0
 
-        most = np.abs([wheel_angles(params, side * params.max_steering) for side in (-1.0, 1.0)])
-        limit = most.max(axis=0)
+        most = params.max_steering
+        limit = np.abs([wheel_angles(params, side) for side in (-most, most)]).max(axis=0)
         limited = np.clip(angles, -limit, limit)
-        virtual = virtual_steering(params, limited)
+        virtual = float(np.clip(virtual_steering(params, limited), -most, most))
         return virtual, limited - wheel_angles(params, virtual)
 
 

@@ -47,22 +47,31 @@ def test_angles_of_the_linkage_are_those_of_its_one_angle():
     assert not np.any(controls_of(SCALE, None, both).steering_trim)
 
 
-def test_each_wheel_of_the_vehicle_takes_its_own_angle():
-    """Toe-in of 0.02 rad on both sides: the mean of their virtual wheels is straight on."""
-    toe = np.array((-0.02, 0.02, 0.0, 0.0))
+INNER = math.atan(1.0 / (1.0 / math.tan(0.5) - 0.28 / 0.66))
+"""Angle of the inner wheel at the largest steering, 0.5 rad."""
+
+
+@pytest.mark.parametrize(
+    ("angles", "virtual"),
+    [((-0.02, 0.02, 0.0, 0.0), 0.0), ((INNER, INNER, 0.0, 0.0), 0.5)],
+    ids=["toed in", "both at their limit"],
+)
+def test_each_wheel_of_the_vehicle_takes_its_own_angle(angles, virtual):
+    """With toe-in on both sides the mean of their virtual wheels is straight on."""
     simulation = Simulation(
         AmphibiousModel(SCALE), SensorParameters.load("scale"), noise=False, fail_safe=abort_pilot
     )
-    angles = []
-    for _ in range(75):  # 0.3 s are ten time constants of the steering
+    command = np.array(angles)
+    measured = []
+    for _ in range(150):  # 0.6 s: the rate limit, then ten time constants of the steering
         simulation.command_rotors(RotorCommand(simulation.time, np.zeros(6)))
-        simulation.command_wheels(WheelCommand(simulation.time, wheel_steering=toe))
+        simulation.command_wheels(WheelCommand(simulation.time, wheel_steering=command))
         joints = simulation.tick().joints
         if joints is not None:
-            angles.append(joints.steering[-1])
-    assert angles[-1] == pytest.approx(toe, abs=2e-6)
+            measured.append(joints.steering[-1])
+    assert measured[-1] == pytest.approx(command, abs=2e-6)
     columns = state_layout.state_columns(6, 4)
-    assert simulation.state.x[columns["steering"]] == pytest.approx(0.0, abs=1e-6)
+    assert simulation.state.x[columns["steering"]] == pytest.approx(virtual, abs=1e-6)
 
 
 def test_wheels_toed_in_push_each_other_and_the_vehicle_goes_straight_on():
@@ -83,13 +92,11 @@ def test_wheels_toed_in_push_each_other_and_the_vehicle_goes_straight_on():
 
 
 def test_angles_are_limited_as_the_joints_are():
-    """The largest angle is that of the inner wheel at the largest steering, 0.5 rad."""
-    inner = math.atan(1.0 / (1.0 / math.tan(0.5) - 0.28 / 0.66))
     controls = controls_of(
         SCALE, None, WheelCommand(0.0, wheel_steering=np.array((9.0, 9.0, 0.0, 0.0)))
     )
     virtual, trim = controls.steering, np.asarray(controls.steering_trim)
-    assert wheel_angles(SCALE, virtual) + trim == pytest.approx((inner, inner, 0.0, 0.0))
+    assert wheel_angles(SCALE, virtual) + trim == pytest.approx((INNER, INNER, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(
