@@ -37,11 +37,14 @@ from rfly_common.frames import rotation_matrix
 FASTEST = 60.0
 """Speed on the ground that no wheel is turned for, m/s."""
 
+WIDEST = math.tau
+"""Angle that no controller sends for a joint, rad; an angle in degrees exceeds it."""
+
 MOST_NAMED = 3
 """Joints that a refusal names."""
 
 SLACK = 1e-6
-"""Rounding error of a position at its limit, rad."""
+"""Rounding error of the steering at its limit, rad."""
 
 
 class JointCommand(NamedTuple):
@@ -71,8 +74,9 @@ class JointCommandReader:
         self._known = {*joint_names(params), CAMERA_JOINT}
         self._limits = {
             "velocity": FASTEST / float(params.rolling_radius.mean()),
-            "position": steering_joint_limits(params)[0] + SLACK,
+            "position": WIDEST,
         }
+        self._most_steering = steering_joint_limits(params)[0]
 
     def __call__(
         self,
@@ -81,7 +85,10 @@ class JointCommandReader:
         velocity: Sequence[float],
         effort: Sequence[float] = (),
     ) -> JointCommand:
-        """Return the command of a message's fields. Raise CommandError for one that can't be."""
+        """Return the command of a message's fields. Raise CommandError for one that can't be.
+
+        Steering stops at its limit: controllers send more for bends that are too tight.
+        """
         unknown = sorted(set(names) - self._known)
         if unknown:
             raise CommandError(f"unknown joints {', '.join(map(repr, unknown[:MOST_NAMED]))}")
@@ -108,7 +115,10 @@ class JointCommandReader:
         ):
             for name in indices.keys() & values.keys():
                 array[indices[name]] = values[name]
-        return command
+
+        # stops of the steering
+        most = self._most_steering
+        return command._replace(steering=np.clip(command.steering, -most, most))
 
     def _values(
         self, field: str, names: Sequence[str], values: Sequence[float]
@@ -121,8 +131,7 @@ class JointCommandReader:
             )
         limit = self._limits[field]
         for name, value in zip(names, values, strict=True):
-            # the gimbal stops at its own limits
-            if math.isinf(value) or (name != CAMERA_JOINT and abs(value) > limit):
+            if abs(value) > limit:
                 raise CommandError(
                     f"{field} of {name} is {value:g}, expected -{limit:g} to {limit:g}"
                 )
@@ -248,7 +257,10 @@ class JointChassisController(ChassisController):
         """Angles of the wheels, (wheels,), rad."""
 
     def set_joints(self, command: JointCommand) -> None:
-        """Obey this command from now on. Steering without a command stays as it is."""
+        """Obey this command from now on. Steering without a command stays as it is.
+
+        For a bend that is too tight all wheels turn as in the tightest.
+        """
         self._command = command
         self._command_time = self._time
         steering = virtual_steering(self.params, command.steering)
@@ -259,7 +271,8 @@ class JointChassisController(ChassisController):
             # steered wheels without a command turn with the others
             others = wheel_angles(self.params, self._virtual_steering)
             steered = np.isfinite(command.steering) & (self.params.steering_sign != 0.0)
-            self._angles = np.where(steered, command.steering, others)
+            obeyed = steered & (abs(steering) <= most + SLACK)
+            self._angles = np.where(obeyed, command.steering, others)
         if self._skid is not None:
             self._set_sides(command.wheel_rate)
 

@@ -41,7 +41,10 @@ def system(params):
 
 
 def test_commands_of_the_double_are_those_of_the_controller_itself():
-    """Printed by steering_kinematics.cpp of ros2_controllers, 94e74de35, compiled alone."""
+    """Printed by steering_kinematics.cpp of ros2_controllers, 94e74de35, compiled alone.
+
+    The whole controller (4.42.1) sends the same to four digits.
+    """
     assert ackermann(1.0, 0.4, 0.66, 0.56, 0.108) == pytest.approx(
         {
             "wheel_rr_joint/velocity": 10.296296296296298,
@@ -123,12 +126,12 @@ def test_commands_are_read_as_the_plugin_packs_them(scale):
         (["wheel_fl_joint"], [], [1.0], [1.0], "effort: 1 values, expected none"),
         (["wheel_fl_joint"], [], [math.inf], [], "velocity of wheel_fl_joint is inf"),
         (["wheel_fl_joint"], [], [-600.0], [], "velocity of wheel_fl_joint is -600"),
-        (["steer_fr_joint"], [0.72], [], [], "position of steer_fr_joint is 0.72, expected -0.618"),
+        (["steer_fr_joint"], [-math.inf], [], [], "position of steer_fr_joint is -inf"),
         (["camera_joint"], [math.inf], [], [], "position of camera_joint is inf"),
+        (["camera_joint"], [-17.2], [], [], "camera_joint is -17.2, expected -6.28319 to 6.28319"),
     ],
 )
 def test_messages_that_cannot_be_are_refused(scale, names, position, velocity, effort, said):
-    """The limit of a steering joint: atan(tan 0.5 / (1 - 0.28 tan 0.5 / 0.66)) = 0.618 rad."""
     with pytest.raises(CommandError, match=said):
         JointCommandReader(scale)(names, position, velocity, effort)
 
@@ -144,6 +147,40 @@ def test_steering_joints_turn_the_virtual_wheel(scale, left_out):
     assert virtual_steering(scale, command.steering) == pytest.approx(
         math.atan(0.66 / 2.5), rel=1e-9
     )
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "rear_left", "rear_right", "speed"),
+    [
+        (1.0541011880326194, 1.0541011880326194, 2.7777777778, 2.7777777778, 0.3),
+        (1.427838827201176, 0.7892004264427991, 2.135, 3.4206, 0.3),
+        (1.972, 1.1696, 0.0, 0.0, 0.0),
+    ],
+    ids=["wheels still straight", "wheels at their limit", "on the spot"],
+)
+def test_a_bend_that_is_too_tight_becomes_the_tightest(
+    scale, left, right, rear_left, rear_right, speed
+):
+    """Messages of AckermannSteeringController 4.42.1 for 0.3 m/s and 0.8 rad/s; 0 and 0.4 rad/s.
+
+    The virtual wheel's limit is 0.5 rad. Each wheel turns about the rear axle's line, Eq. 5.1.
+    """
+    car = Controlled(scale)
+    commands = {
+        "steer_fl_joint/position": left,
+        "steer_fr_joint/position": right,
+        "wheel_rl_joint/velocity": rear_left,
+        "wheel_rr_joint/velocity": rear_right,
+    }
+    motion = car.control(2.0, commands)
+    turn = 0.66 / math.tan(0.5)
+    tightest = (math.atan(0.66 / (turn - 0.28)), math.atan(0.66 / (turn + 0.28)), 0.0, 0.0)
+    assert car.wheels.wheel_steering == pytest.approx(tightest, abs=1e-9)
+    assert not car.chassis.steering_watch.text
+
+    end = motion.elapsed > 1.6
+    assert forward(motion)[end] == pytest.approx(speed, rel=0.05, abs=0.01)
+    assert motion.yaw_rate[end].mean() == pytest.approx(speed / turn, rel=0.05, abs=0.01)
 
 
 @pytest.mark.parametrize(("speed", "yaw_rate"), [(1.0, 0.4), (-0.6, 0.2)])
