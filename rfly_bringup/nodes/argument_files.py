@@ -159,7 +159,6 @@ def check_files(arguments: Mapping[str, str]) -> None:
         checked_area(
             node_parameters(TRAJECTORY, arguments)["area"],
             shard=arguments.get("shard", ""),
-            avoidance=arguments.get("avoidance") == "true",
             per_vehicle="",
         )
 

@@ -51,6 +51,8 @@ quadrotors of 0.12 m radius 0.6 m apart in height.
 
 # columns of states
 X, Y, Z, COURSE, SPEED, CLIMB, TURN = range(7)
+MEMORY = 6
+"""Columns of `Avoidance.memory`: the last wish, (4,), time of waiting and of backing off, s."""
 
 
 class AvoidanceAction(enum.IntEnum):
@@ -234,15 +236,24 @@ class Avoidance:
         """Time for which each vehicle has been waiting without progress, (n,), s."""
         return self._waited.copy()
 
+    @property
+    def memory(self) -> Floats:
+        """What each vehicle keeps from step to step beside its state, (n, MEMORY)."""
+        return np.column_stack([self._choice, self._waited, self._backing])
+
+    def recall(self, rows: Ints | Bools, memory: Floats) -> None:
+        """Take the `memory` (k, MEMORY) of some vehicles."""
+        self._choice[rows] = memory[:, :4]
+        self._waited[rows] = memory[:, 4]
+        self._backing[rows] = memory[:, 5]
+
     def remember(self, earlier: Avoidance, rows: Ints) -> None:
         """Take over what vehicles have chosen, and how long they have waited, from another one.
 
         `rows` (n,) are their numbers there, -1 for those that are new.
         """
         known = rows >= 0
-        self._choice[known] = earlier._choice[rows[known]]
-        self._waited[known] = earlier._waited[rows[known]]
-        self._backing[known] = earlier._backing[rows[known]]
+        self.recall(known, earlier.memory[rows[known]])
 
     def step(
         self,

@@ -119,7 +119,7 @@ def _turn_radius(vehicle: Vehicle) -> float:
     return max((vehicle.wheelbase or 0.0) / math.tan(STEERING), MIN_RADIUS)
 
 
-class _Instant(NamedTuple):
+class Instant(NamedTuple):
     """A fleet at an instant."""
 
     state: Floats
@@ -128,6 +128,16 @@ class _Instant(NamedTuple):
     """Time by which each vehicle is behind its plan, (n,), s."""
     on_track: Bools
     """True for vehicles that are exactly on their plan, (n,)."""
+
+    def changed(
+        self, rows: Ints | Bools, state: Floats, late: Floats | float, on_track: Bools | bool
+    ) -> Instant:
+        """Return it with other values of some vehicles."""
+        new = Instant(self.state.copy(), self.late.copy(), self.on_track.copy())
+        new.state[rows] = state
+        new.late[rows] = late
+        new.on_track[rows] = on_track
+        return new
 
 
 class FleetAvoidance:
@@ -138,6 +148,10 @@ class FleetAvoidance:
         self.solids = solids
         self._shapes = load_shapes()
         self._avoidance: Avoidance
+        self._rows: Ints
+        """Numbers of the vehicles that are moved here, (k,), rising."""
+        self._mine: Bools
+        """True for vehicles that are nobody else's, (n,)."""
         self._put_on_tracks(time)
 
     def _put_on_tracks(self, time: float) -> None:
@@ -147,38 +161,47 @@ class FleetAvoidance:
     def _place_on_tracks(self, time: float) -> None:
         n = len(self.fleet)
         self._time = time
-        late = np.zeros(n)
-        state = self._planned(np.full(n, time), np.ones(n))
-        self._now = _Instant(state, late, np.ones(n, bool))
+        self._able = fleet_abilities(self.fleet, self._shapes)
+        self._rows = np.arange(n)
+        self._mine = np.ones(n, bool)
+        state = self._planned(self._rows, np.full(n, time), np.ones(n))
+        self._now = Instant(state, np.zeros(n), np.ones(n, bool))
         self._before = self._now
 
-    def _renew(self, rows: Ints | None = None) -> None:
-        """Begin anew with the present states.
+    def _renew(self, kept: Ints | None = None) -> None:
+        """Begin anew with the present states of the vehicles that are moved.
 
-        `rows` (n,) are the earlier numbers of the vehicles, which keep what they have chosen and
-        how long they have waited; -1 for others.
+        `kept` says for each its earlier number in `_avoidance`, where it keeps what it has chosen
+        and how long it has waited; -1 for others.
         """
-        able = fleet_abilities(self.fleet, self._shapes)
-        renewed = Avoidance(able, self._now.state, terrain=self.fleet.terrain, solids=self.solids)
-        if rows is not None:
-            renewed.remember(self._avoidance, rows)
+        able = AbilityTable._make(column[self._rows] for column in self._able)
+        state = self._now.state[self._rows]
+        renewed = Avoidance(able, state, terrain=self.fleet.terrain, solids=self.solids)
+        if kept is not None:
+            renewed.remember(self._avoidance, kept)
         self._avoidance = renewed
+
+    def _places_of(self, rows: Ints) -> Ints:
+        """Return the numbers in `_avoidance` of vehicles of the fleet; -1: they are not moved."""
+        places = np.full(len(self._mine), -1)
+        places[self._rows] = np.arange(len(self._rows))
+        return places[rows]
 
     @property
     def off_track(self) -> list[str]:
         """Names of the vehicles that are off their tracks."""
-        rows = np.flatnonzero(~self._now.on_track)
+        rows = np.flatnonzero(self._mine & ~self._now.on_track)
         return [self.fleet.vehicles[row].name for row in rows.tolist()]
 
     @property
     def acceleration(self) -> Floats:
         """Accelerations in the present step, (n, 3), m/s²."""
-        return (_velocity(self._now.state) - _velocity(self._before.state)) / STEP
+        return (velocity_of(self._now.state) - velocity_of(self._before.state)) / STEP
 
     @property
     def late(self) -> float:
         """Delay of the last vehicle against its plan, s."""
-        return float(self._now.late.max(initial=0.0))
+        return float(self._now.late[self._mine].max(initial=0.0))
 
     @property
     def waited(self) -> Floats:
@@ -188,7 +211,8 @@ class FleetAvoidance:
     @property
     def fallen_back(self) -> int:
         """Number of vehicles that brake or circle because nothing else is safe."""
-        return int(np.count_nonzero(self._avoidance.action == AvoidanceAction.FELL_BACK))
+        fell_back = self._avoidance.action == AvoidanceAction.FELL_BACK
+        return int(np.count_nonzero(fell_back & self._mine[self._rows]))
 
     def use(self, fleet: Fleet, solids: Solids | None, placed: Collection[str] = ()) -> None:
         """Go on with other vehicles, paths, ground or objects.
@@ -208,6 +232,9 @@ class FleetAvoidance:
         )
         new_ground = fleet.terrain is not self.fleet.terrain
         old = (self._before, self._now)
+        stays = known >= 0
+        kept = known.copy()
+        kept[stays] = self._places_of(known[stays])
         self.fleet = fleet
         self.solids = solids
         self._place_on_tracks(self._time)
@@ -216,7 +243,6 @@ class FleetAvoidance:
             return
 
         # those that were here
-        stays = known >= 0
         new = []
         for each in old:
             state = self._now.state.copy()
@@ -225,9 +251,9 @@ class FleetAvoidance:
             state[stays] = each.state[known[stays]]
             late[same] = each.late[known[same]]
             on_track[same] = each.on_track[known[same]]
-            new.append(_Instant(state, late, on_track))
+            new.append(Instant(state, late, on_track))
         self._before, self._now = new
-        self._renew(known)
+        self._renew(kept)
 
     def advance(self, time: float) -> None:
         """Move the fleet to a fleet time, s; to the end of the step in which it is.
@@ -241,8 +267,13 @@ class FleetAvoidance:
         while self._time < time:
             self._step()
 
-    def sample(self, time: float, *, source: str = "", stamp_ns: int = 0) -> VehicleStates:
-        """Return the states at a fleet time, s, to which the fleet is moved first."""
+    def sample(
+        self, time: float, *, source: str = "", stamp_ns: int = 0, rows: Ints | None = None
+    ) -> VehicleStates:
+        """Return the states at a fleet time, s, to which the fleet is moved first.
+
+        `rows` (k,) are the numbers of the vehicles that are wanted, by default all.
+        """
         self.advance(time)
         before, now = self._before, self._now
         share = min(max((time - self._time) / STEP + 1.0, 0.0), 1.0)
@@ -250,8 +281,10 @@ class FleetAvoidance:
         own = time - (before.late + share * (now.late - before.late))
 
         # off their tracks: between two steps
-        rows = np.flatnonzero(~on_track)
-        begin, end = before.state[rows], now.state[rows]
+        wanted = np.arange(len(on_track)) if rows is None else rows
+        places = np.flatnonzero(~on_track[wanted])
+        begin = before.state[wanted[places]]
+        end = now.state[wanted[places]]
         state = begin + share * (end - begin)
         turned = (end[:, COURSE] - begin[:, COURSE] + math.pi) % (2.0 * math.pi) - math.pi
         course = begin[:, COURSE] + share * turned
@@ -262,25 +295,26 @@ class FleetAvoidance:
         )
         gain = (end[:, SPEED] - begin[:, SPEED]) / STEP
         progress = np.column_stack([0.0 * course, state[:, SPEED], gain, 0.0 * course])
-        away = MovedVehicles(rows, points, progress, state[:, 2], state[:, CLIMB])
-        return self.fleet.sample_apart(own, away, source=source, stamp_ns=stamp_ns)
+        away = MovedVehicles(places, points, progress, state[:, 2], state[:, CLIMB])
+        return self.fleet.sample_apart(
+            own[wanted], away, source=source, stamp_ns=stamp_ns, rows=rows
+        )
 
-    def _planned(self, own: Floats, side: Floats) -> Floats:
-        """Return the planned states (n, 7) at the vehicles' own times (n,), s.
+    def _planned(self, rows: Ints, own: Floats, side: Floats) -> Floats:
+        """Return the planned states (k, 7) of vehicles (k,) at their own times (k,), s.
 
-        `side` (n,) is that to which a fixed wing circles that flies straight.
+        `side` (k,) is that to which a fixed wing circles that flies straight.
         """
-        fleet = self.fleet
-        motion = fleet.sample_vehicles(np.arange(len(fleet)), np.maximum(own, 0.0))
+        motion = self.fleet.sample_vehicles(rows, np.maximum(own, 0.0))
         points = motion.points
-        state = np.empty((len(fleet), 7))
+        state = np.empty((len(rows), 7))
         state[:, :3] = motion.position
         state[:, COURSE] = np.arctan2(points[:, 3], points[:, 2])
         state[:, SPEED] = motion.progress[:, 1]
         state[:, CLIMB] = motion.slope * motion.progress[:, 1]
         state[:, TURN] = points[:, 4]
 
-        kind = np.array([KINDS[vehicle.kind] for vehicle in fleet.vehicles])
+        kind = self._able.kind[rows]
         state[kind == GROUND, CLIMB] = 0.0
         back = (kind != GROUND) & (state[:, SPEED] < 0.0)
         state[back, COURSE] += math.pi
@@ -292,17 +326,19 @@ class FleetAvoidance:
 
     def _step(self) -> None:
         """Move all vehicles by a step."""
+        rows = self._rows
         now = self._now
-        state = now.state
+        state = now.state[rows]
+        late = now.late[rows]
         side = np.where(state[:, TURN] < 0.0, -1.0, 1.0)
-        own = self._time - now.late
-        here = self._planned(own, side)
-        there = self._planned(own + STEP, side)
+        own = self._time - late
+        here = self._planned(rows, own, side)
+        there = self._planned(rows, own + STEP, side)
 
         # near enough to the track: exactly on it
         error = state[:, :3] - here[:, :3]
-        velocity = _velocity(state) - _velocity(here)
-        exact = now.on_track | (
+        velocity = velocity_of(state) - velocity_of(here)
+        exact = now.on_track[rows] | (
             (np.linalg.norm(error, axis=1) <= ON_TRACK)
             & (np.linalg.norm(velocity, axis=1) <= ON_SPEED)
         )
@@ -310,7 +346,7 @@ class FleetAvoidance:
         cars = self._avoidance.able.kind == GROUND
         wish[cars, 3] = (there[:, TURN] * there[:, SPEED])[cars]
         back = np.flatnonzero(~exact)
-        wishes_back, is_behind = self._wishes_back(own, side, here)
+        wishes_back, is_behind = self._wishes_back(state, own, side, here)
         wish[back] = wishes_back[back]
 
         self._avoidance.step(wish, there, exact)
@@ -318,25 +354,26 @@ class FleetAvoidance:
         on_track = exact & (np.abs(after - there) <= 1e-9).all(axis=1)
 
         # a vehicle's own time waits while it is behind
-        along = (error[:, :2] * _velocity(here)[:, :2]).sum(axis=1)
+        along = (error[:, :2] * velocity_of(here)[:, :2]).sum(axis=1)
         speed = np.abs(here[:, SPEED])
         ahead = np.divide(along, speed**2, out=np.zeros(len(state)), where=speed > 0.1)
         slowest = np.where(is_behind, 0.0, 1.0)
         pace = np.where(exact, 1.0, np.clip(1.0 + ahead, slowest, 1.5))
-        late = np.maximum(now.late + STEP * (1.0 - pace), 0.0)
+        late = np.maximum(late + STEP * (1.0 - pace), 0.0)
         self._before = now
-        self._now = _Instant(after, late, on_track)
+        self._now = now.changed(rows, after, late, on_track)
         self._time += STEP
 
-    def _wishes_back(self, own: Floats, side: Floats, here: Floats) -> tuple[Floats, Bools]:
+    def _wishes_back(
+        self, state: Floats, own: Floats, side: Floats, here: Floats
+    ) -> tuple[Floats, Bools]:
         """Return the wishes (n, 4) with which vehicles come back to their tracks.
 
         Also return which of them have farther to go than from where their plans have them, (n,):
         not those that stop near their ends, or are where their tracks will turn back to.
         """
         able = self._avoidance.able
-        state = self._now.state
-        aim = self._planned(own + LOOK_AHEAD, side)
+        aim = self._planned(self._rows, own + LOOK_AHEAD, side)
         away = aim[:, :3] - state[:, :3]
         distance = np.hypot(away[:, 0], away[:, 1])
         speed = np.clip(distance / LOOK_AHEAD, able.least, able.most)
@@ -359,7 +396,7 @@ class FleetAvoidance:
         return np.column_stack([course, speed, climb, np.zeros(len(state))]), is_behind
 
 
-def _velocity(state: Floats) -> Floats:
+def velocity_of(state: Floats) -> Floats:
     """Return the velocities (n, 3) of states (n, 7), m/s."""
     speed = state[:, SPEED]
     course = state[:, COURSE]

@@ -91,9 +91,7 @@ def area_of(values: Sequence[float]) -> Area | None:
     return Area(*map(float, values))
 
 
-def checked_area(
-    values: Sequence[float], *, shard: str, avoidance: bool, per_vehicle: str
-) -> Area | None:
+def checked_area(values: Sequence[float], *, shard: str, per_vehicle: str) -> Area | None:
     """Return the area of a node's parameters; None without one.
 
     Raises ConfigError for a wrong area, and for parameters that go with none.
@@ -101,7 +99,6 @@ def checked_area(
     area = area_of(values)
     others = {
         f"shard: {shard}": "".join(shard.split()) not in ("", "0/1"),
-        "avoidance: true": avoidance,
         "publish_per_vehicle: always": per_vehicle == "always",
     }
     for other, is_given in others.items():
@@ -134,6 +131,8 @@ class Report(NamedTuple):
     """Fleet time; None before the start is agreed on."""
     changes: int
     """Number of changes of the clock's pace."""
+    avoidance: bool = False
+    """True if its vehicles keep clear of each other."""
 
 
 class Misfit(Enum):
@@ -142,6 +141,7 @@ class Misfit(Enum):
     SAME_NAME = "has the same name: give each host a --namespace"
     OTHER_FLEET = "drives another fleet, or another version of its file"
     OTHER_RUN = "has another start or pace"
+    OTHER_AVOIDANCE = "has another parameter avoidance: vehicles of both may meet"
     OTHER_TIME = "has another time: set the hosts' clocks (chrony, NTP, PTP)"
     OVERLAP = "has an area that overlaps: vehicles in both come twice"
 
@@ -251,6 +251,7 @@ def _misfit(own: Report, known: _Known) -> Misfit | None:
         Misfit.OTHER_FLEET: other.checksum != own.checksum,
         Misfit.OVERLAP: own.area.overlaps(other.area),
         Misfit.OTHER_RUN: agreed and own.clock != other.clock,
+        Misfit.OTHER_AVOIDANCE: own.avoidance != other.avoidance,
         Misfit.OTHER_TIME: abs(known.ahead_ns) > SAME_TIME_NS,
     }
     return next((misfit for misfit, holds in misfits.items() if holds), None)

@@ -252,10 +252,10 @@ class VehicleMotion(NamedTuple):
 
 
 class MovedVehicles(NamedTuple):
-    """Vehicles of a fleet that are elsewhere than on their paths, (k,) rows; ENU, SI."""
+    """Vehicles that are elsewhere than on their paths, (k,) rows; ENU, SI."""
 
     rows: Ints
-    """Numbers of the vehicles, (k,)."""
+    """Places of the vehicles among those that are sampled, (k,)."""
     points: Floats
     """Points, (k, 6), as `VehicleMotion.points`."""
     progress: Floats
@@ -399,28 +399,28 @@ class Fleet:
         all. Raises ValueError for a time that is not finite.
         """
         finite_number("t", t, "s", error=ValueError)
-        if rows is None:
-            return self._states(np.full(len(self), float(t)), None, source, stamp_ns)
-        progress = self._progress(rows, np.full(len(rows), float(t)))
-        pose = self._poses(rows, progress, np.float32)
-        return self._states_of(rows, pose, source, stamp_ns)
+        times = np.full(len(self) if rows is None else len(rows), float(t))
+        return self.sample_apart(times, None, source=source, stamp_ns=stamp_ns, rows=rows)
 
     def sample_apart(
-        self, times: Floats, moved: MovedVehicles, *, source: str = "", stamp_ns: int = 0
+        self,
+        times: Floats,
+        moved: MovedVehicles | None,
+        *,
+        source: str = "",
+        stamp_ns: int = 0,
+        rows: Ints | None = None,
     ) -> VehicleStates:
-        """Return the states of vehicles with a fleet time (n,), s, each, as `sample`.
+        """Return the states of vehicles with a fleet time (k,), s, each, as `sample`.
 
-        Some may be moved off their paths.
+        Some of them may be moved off their paths.
         """
-        return self._states(times, moved, source, stamp_ns)
-
-    def _states(
-        self, times: Floats, moved: MovedVehicles | None, source: str, stamp_ns: int
-    ) -> VehicleStates:
-        pose = self._poses(slice(None), self._progress(self._all, times), np.float32)
+        numbers = self._all if rows is None else rows
+        vehicle = slice(None) if rows is None else rows
+        pose = self._poses(vehicle, self._progress(numbers, times), np.float32)
         if moved is not None and len(moved.rows):
-            self._put_moved(pose, moved)
-        return self._states_of(slice(None), pose, source, stamp_ns)
+            self._put_moved(pose, moved, numbers[moved.rows])
+        return self._states_of(vehicle, pose, source, stamp_ns)
 
     def _states_of(
         self, vehicle: Ints | slice, pose: VehiclePoses, source: str, stamp_ns: int
@@ -517,13 +517,13 @@ class Fleet:
         absolute = self._absolute[vehicle]
         return poses(kind, height, absolute, progress, points, ground, rate_type)
 
-    def _put_moved(self, pose: VehiclePoses, moved: MovedVehicles) -> None:
-        """Replace the poses of moved vehicles."""
+    def _put_moved(self, pose: VehiclePoses, moved: MovedVehicles, numbers: Ints) -> None:
+        """Replace the poses of moved vehicles with these numbers, (k,)."""
         rows, points, progress, z, climb = moved
-        ground, _ = self._terrain_surface(rows, points, progress[:, 1])
-        kind = self._kind[rows]
+        ground, _ = self._terrain_surface(numbers, points, progress[:, 1])
+        kind = self._kind[numbers]
         flies = kind != GROUND
-        height = np.where(flies, z, self._height[rows])
+        height = np.where(flies, z, self._height[numbers])
         there = poses(kind, height, flies, progress, points, ground, np.float32)
         there.velocity[flies, 2] = climb[flies]
         for column, new in zip(pose, there, strict=True):

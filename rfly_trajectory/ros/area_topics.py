@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,9 @@ class AreaTopics:
     """Reports of nodes that drive the vehicles of areas, and the watch on them.
 
     `fleet_now()` returns the whole fleet of the file over its ground and the fleet time, or None
-    before it drives. `changed()` is called when nodes or lost vehicles come or go. `as_published()`
-    turns sampled states into those that the node publishes.
+    before it drives. `changed()` is called when nodes or lost vehicles come or go. `sampled()`
+    returns the states of vehicles by their numbers, as the node publishes them. With `avoidance`
+    vehicles keep clear of each other.
     """
 
     def __init__(
@@ -68,14 +70,16 @@ class AreaTopics:
         diagnostics: Diagnostics,
         fleet_now: Callable[[], tuple[Fleet, float] | None],
         changed: Callable[[], None],
-        as_published: Callable[[VehicleStates], VehicleStates],
+        sampled: Callable[[Ints], VehicleStates],
+        avoidance: bool,
     ) -> None:
         self._node = node
         self._run = run
         self._diagnostics = diagnostics
         self._fleet_now = fleet_now
         self._changed = changed
-        self._as_published = as_published
+        self._sampled = sampled
+        self._avoidance = avoidance
         self.area = area
         self.shards = AreaShards(node.get_fully_qualified_name(), area)
         self.here = 0
@@ -83,7 +87,8 @@ class AreaTopics:
 
         self._fleet_name = ""
         self._from_file = 0
-        self._checksum: int | None = None
+        self.checksum: int | None = None
+        """`plan_checksum` of the shared fleet; None before there is one."""
         self._lost: list[int] = []
         self._lost_names: list[str] = []
         self._outside = 0
@@ -99,7 +104,11 @@ class AreaTopics:
         """Share this fleet from now on."""
         self._fleet_name = whole.name
         self._from_file = len(whole)
-        self._checksum = plan_checksum(whole)
+        self.checksum = plan_checksum(whole)
+
+    def other_areas(self) -> list[Area]:
+        """Return the areas of other nodes, also of those that are silent."""
+        return [report.area for report in chain(*self.shards.others())]
 
     def rows(self, fleet: Fleet, fleet_time: float) -> Ints:
         """Return the numbers of the vehicles that are driven here at a fleet time, s.
@@ -124,11 +133,11 @@ class AreaTopics:
         fleet, fleet_time = driven
         uncovered = self.shards.uncovered(fleet.places(fleet_time))
         self._tell_outside(fleet, uncovered.outside)
-        self._tell_lost(fleet, fleet_time, uncovered)
+        self._tell_lost(fleet, uncovered)
 
     def report(self) -> None:
         """Tell the other nodes about this one."""
-        if self._checksum is None:
+        if self.checksum is None:
             return
         report = self._own_report()
         self.shards.sent(report)
@@ -136,7 +145,7 @@ class AreaTopics:
 
     def leave(self) -> None:
         """Tell the other nodes that this one ends, and wait until they know."""
-        if self._checksum is not None and self._node.context.ok():
+        if self.checksum is not None and self._node.context.ok():
             goodbye = self._own_report()._replace(fleet="")
             self._reports.publish(report_to_msg(goodbye, 0))
             self._reports.wait_for_all_acked(Duration(seconds=GOODBYE_S))
@@ -174,7 +183,14 @@ class AreaTopics:
         name = self.shards.source
         run = self._run
         return Report(
-            name, now_ns, self.area, self._fleet_name, self._checksum or 0, run.clock, run.changes
+            name,
+            now_ns,
+            self.area,
+            self._fleet_name,
+            self.checksum or 0,
+            run.clock,
+            run.changes,
+            self._avoidance,
         )
 
     def _on_report(self, message: Any) -> None:
@@ -188,7 +204,7 @@ class AreaTopics:
         is_new = self.shards.lives(report) != bool(report.fleet)
         if not self.shards.hear(report, now_ns):
             return
-        if report.fleet and report.clock is not None and report.checksum == self._checksum:
+        if report.fleet and report.clock is not None and report.checksum == self.checksum:
             self._run.share(report.clock, report.changes)
         if is_new:
             self._look()
@@ -198,7 +214,7 @@ class AreaTopics:
         self._outside = int(np.count_nonzero(outside))
         self._outside_name = fleet.vehicles[int(outside.argmax())].name if self._outside else ""
 
-    def _tell_lost(self, fleet: Fleet, fleet_time: float, uncovered: Uncovered) -> None:
+    def _tell_lost(self, fleet: Fleet, uncovered: Uncovered) -> None:
         """Publish the lost vehicles when there are others than before."""
         rows = np.flatnonzero(uncovered.lost)
         ids = [fleet.vehicles[row].id for row in rows.tolist()]
@@ -207,9 +223,7 @@ class AreaTopics:
         was_well = not self._lost
         self._lost = ids
         self._lost_names = [fleet.vehicles[row].name for row in rows.tolist()]
-        source = self.shards.source
-        states = fleet.sample(fleet_time, source=source, stamp_ns=self._run.last_ns, rows=rows)
-        self._lost_topic.publish(states_to_msg(self._as_published(states)))
+        self._lost_topic.publish(states_to_msg(self._sampled(rows)))
 
         # the log has the begin and the end
         if not len(rows):
@@ -233,6 +247,7 @@ def report_to_msg(report: Report, vehicles: int) -> FleetArea:
         area=np.array(report.area),
         vehicles=vehicles,
         changes=report.changes,
+        avoidance=report.avoidance,
     )
     fill_header(message, report.stamp_ns, "map")
     clock = report.clock
@@ -276,4 +291,5 @@ def msg_to_report(message: FleetArea) -> Report:
         message.fleet_checksum,
         clock,
         message.changes,
+        message.avoidance,
     )

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from rclpy.node import Node
 from rfly_suite.msg import PlacedObjectArray
 
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import PlacementError
+from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.qos import LATCHED
 from rfly_common.transform_buffer import FrameToWorld
@@ -23,6 +24,9 @@ from rfly_trajectory.fleet.fleet import Fleet
 if TYPE_CHECKING:
     from rfly_terrain.world.solids import Solids
     from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance
+    from rfly_trajectory.ros.area_topics import AreaTopics
+    from rfly_trajectory.ros.off_plan_topics import OffPlanTopics
+    from rfly_trajectory.ros.run_control_topics import RunControl
 
 AXES = {"map": "enu", "": "enu", "map_ned": "ned"}
 
@@ -59,9 +63,17 @@ class KeptClear:
     """
 
     def __init__(self, node: Node, on_changed: Callable[[], None]) -> None:
+        self._node = node
         self._objects = PlacedSolids(node, on_changed)
         self._avoidance: FleetAvoidance | None = None
         self._placed: set[str] = set()
+        self._shared: OffPlanTopics | None = None
+
+    def share(self, areas: AreaTopics, run: RunControl, diagnostics: Diagnostics) -> None:
+        """Share the fleet with nodes of other areas."""
+        from rfly_trajectory.ros.off_plan_topics import OffPlanTopics
+
+        self._shared = OffPlanTopics(self._node, areas, run, diagnostics)
 
     @property
     def problem(self) -> str:
@@ -71,19 +83,27 @@ class KeptClear:
     def forget(self) -> None:
         """Put all vehicles back on their tracks."""
         self._avoidance = None
+        if self._shared is not None:
+            self._shared.avoidance = None
 
-    def states(self, fleet: Fleet, time: float, source: str, stamp_ns: int) -> VehicleStates:
-        """Return the states of a fleet at a fleet time, s."""
+    def states(
+        self, fleet: Fleet, time: float, source: str, stamp_ns: int, rows: Ints | None = None
+    ) -> VehicleStates:
+        """Return the states of a fleet at a fleet time, s; `rows` are those that are wanted."""
         from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance
 
         if self._avoidance is None:
-            self._avoidance = FleetAvoidance(fleet, time, self._objects.solids)
+            begin = FleetAvoidance if self._shared is None else self._shared.begin
+            self._avoidance = begin(fleet, time, self._objects.solids)
         elif (
             fleet is not self._avoidance.fleet or self._objects.solids is not self._avoidance.solids
         ):
             self._avoidance.use(fleet, self._objects.solids, self._placed)
         self._placed.clear()
-        return self._avoidance.sample(time, source=source, stamp_ns=stamp_ns)
+        states = self._avoidance.sample(time, source=source, stamp_ns=stamp_ns, rows=rows)
+        if self._shared is not None:
+            self._shared.tell()
+        return states
 
     def place(self, name: str) -> None:
         """Take a vehicle to where its new path has it at the next change.

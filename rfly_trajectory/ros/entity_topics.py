@@ -307,6 +307,12 @@ class FleetEntities:
         refusals = (
             (fleet is None, Result.RESULT_INCORRECT_STATE, NO_GROUND),
             (
+                self._node.areas is not None and self._node.kept_clear is not None,
+                Result.RESULT_FEATURE_UNSUPPORTED,
+                "vehicles of other areas could not keep clear of it: spawn without avoidance, or "
+                "without an area",
+            ),
+            (
                 not resource.uri and not resource.resource_string,
                 codes.NO_RESOURCE,
                 f"no uri: expected {known}",

@@ -58,7 +58,8 @@ class TrajectoryParameters:
     avoidance: bool = parameter(
         False,
         "vehicles leave their tracks, or wait, to keep clear of each other, of placed_objects and "
-        "of the ground, and come back; those of one node know each other only",
+        "of the ground, and come back; those of one node know each other only, and with area those "
+        "of the other areas too",
     )
     shard: str = parameter(
         "0/1",

@@ -17,6 +17,7 @@ from rclpy.node import Node
 from rfly_suite.msg import VehicleStateArray
 from rfly_suite.srv import LoadFleet
 
+from rfly_common.arrays import Ints
 from rfly_common.errors import ConfigError, WorkError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, ClockWatch, Diagnostics
 from rfly_common.ros.endpoints import publisher, waiting_service
@@ -70,7 +71,6 @@ class TrajectoryNode(Node):
         area = checked_area(
             given.area,
             shard=given.shard,
-            avoidance=given.avoidance,
             per_vehicle=given.publish_per_vehicle,
         )
 
@@ -103,7 +103,8 @@ class TrajectoryNode(Node):
         self._removed = publisher(self, VehicleStateArray, "removed_vehicles", FLEET_OUT)
         self._topics = PerVehicleTopics(self, given.frame_id, given.marker_scale)
         self._follow = FollowPaths(self, self._given.frame_id, self._update_diagnostics)
-        self.kept_clear = KeptClear(self, self._update_diagnostics) if given.avoidance else None
+        self.kept_clear: KeptClear | None = None
+        """Vehicles that leave their tracks; None without avoidance."""
         self.areas: AreaTopics | None = None
         """Nodes of the other areas; None without an area."""
         start_topic = "fleet_start" if area is None else START_TOPIC
@@ -116,8 +117,13 @@ class TrajectoryNode(Node):
                 self._diagnostics,
                 self._driven,
                 self._update_diagnostics,
-                self._as_published,
+                self._states_of,
+                given.avoidance,
             )
+        if given.avoidance:
+            self.kept_clear = KeptClear(self, self._update_diagnostics)
+            if self.areas is not None:
+                self.kept_clear.share(self.areas, self._run, self._diagnostics)
         first_id = given.first_spawned_id
         self._entities = FleetEntities(self, self._run, self._follow, first_id, 1.0 / given.rate)
 
@@ -330,18 +336,21 @@ class TrajectoryNode(Node):
 
     def _sampled(self, fleet: Fleet, fleet_time: float) -> VehicleStates:
         """Return the states of the fleet as they are published."""
+        rows = None if self.areas is None else self.areas.rows(fleet, fleet_time)
+        return self._as_published(fleet, fleet_time, rows)
+
+    def _states_of(self, rows: Ints) -> VehicleStates:
+        """Return the states of vehicles with these numbers."""
+        assert self._fleet is not None
+        return self._as_published(self._fleet, self._run.fleet_time or 0.0, rows)
+
+    def _as_published(self, fleet: Fleet, fleet_time: float, rows: Ints | None) -> VehicleStates:
+        """Return states in the node's time and frame."""
         stamp_ns = self._run.last_ns
         if self.kept_clear is not None and fleet is self._fleet:
-            states = self.kept_clear.states(fleet, fleet_time, self._source, stamp_ns)
+            states = self.kept_clear.states(fleet, fleet_time, self._source, stamp_ns, rows)
         else:
-            rows = None
-            if self.areas is not None:
-                rows = self.areas.rows(fleet, fleet_time)
             states = fleet.sample(fleet_time, source=self._source, stamp_ns=stamp_ns, rows=rows)
-        return self._as_published(states)
-
-    def _as_published(self, states: VehicleStates) -> VehicleStates:
-        """Return states in the node's time and frame."""
         states = states_at_pace(states, self._run.pace)
         return (
             states_in_ned(states, self._given.frame_id)

@@ -53,8 +53,10 @@ def fleet(count=12, radius=120.0):
     return Fleet([*ring, Vehicle("guard", 900, 3, line, SpeedProfile(1.0), "stop", delay=1e6)])
 
 
-def report(source="/east", area=EAST, checksum=7, stamp_ns=0, clock=None, changes=0):
-    return Report(source, stamp_ns, area, "ring", checksum, clock, changes)
+def report(
+    source="/east", area=EAST, checksum=7, stamp_ns=0, clock=None, changes=0, avoidance=False
+):
+    return Report(source, stamp_ns, area, "ring", checksum, clock, changes, avoidance)
 
 
 class Clock:
@@ -109,12 +111,11 @@ def test_an_area_may_be_without_borders():
     ("others", "text"),
     [
         ({"shard": "0/2"}, "shard: 0/2"),
-        ({"avoidance": True}, "avoidance: true"),
         ({"per_vehicle": "always"}, "publish_per_vehicle: always"),
     ],
 )
 def test_an_area_excludes_what_would_leave_the_plan(others, text):
-    parameters = {"shard": "0/1", "avoidance": False, "per_vehicle": "auto"} | others
+    parameters = {"shard": "0/1", "per_vehicle": "auto"} | others
     assert checked_area([], **parameters) is None
     with pytest.raises(ConfigError, match=f"does not go with {text}"):
         checked_area([0.0, 0.0, 1.0, 1.0], **parameters)
@@ -296,6 +297,7 @@ SECOND = 1_000_000_000
         ({"source": "/west", "area": WEST}, Misfit.SAME_NAME),
         ({"checksum": 8}, Misfit.OTHER_FLEET),
         ({"area": Area(-1.0, 0.0, 5.0, 5.0)}, Misfit.OVERLAP),
+        ({"avoidance": True}, Misfit.OTHER_AVOIDANCE),
         ({"clock": RunClock(5 * SECOND)}, None),
         ({"clock": None}, None),
         ({"clock": RunClock(6 * SECOND)}, Misfit.OTHER_RUN),

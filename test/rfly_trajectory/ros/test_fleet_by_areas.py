@@ -71,7 +71,7 @@ def test_a_report_is_the_same_after_its_message(clock):
     from rfly_trajectory.ros.area_topics import msg_to_report, report_to_msg
 
     area = Area(-math.inf, 0.1, 3.0, math.inf)
-    report = Report("/west/trajectory_node", 5 * 10**9 + 1, area, "ring", 2**32 - 1, clock, 6)
+    report = Report("/west/trajectory_node", 5 * 10**9 + 1, area, "ring", 2**32 - 1, clock, 6, True)
     message = report_to_msg(report, 12)
     assert msg_to_report(message) == report
     assert (message.vehicles, message.started) == (12, clock is not None)

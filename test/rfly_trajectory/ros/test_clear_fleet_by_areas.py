@@ -1,0 +1,302 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Vehicles that keep clear, driven by the nodes of two areas: real processes, real DDS.
+
+Pairs of cars go to and fro and meet at the border. Whose car it is is computed
+from its plan at the stamp of each message.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+from contextlib import ExitStack
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from fleet_harness import TerrainSource, ground, receive_diagnostics, seconds, stamp
+
+from rfly_common.errors import ConfigError
+from rfly_trajectory.avoidance.area_avoidance import OffPlan
+from rfly_trajectory.avoidance.fleet_avoidance import fleet_abilities
+from rfly_trajectory.fleet.area_shards import Area
+from rfly_trajectory.fleet.fleet_file import load_fleet
+
+pytestmark = pytest.mark.ros
+
+HALF = 18.0
+SPEED = 8.0
+PAIRS = 4
+AREAS = {"west": "[-.inf, -.inf, 0.0, .inf]", "east": "[0.0, -.inf, .inf, .inf]"}
+NEAR = 0.01
+"""Distance from the border, m, within which a car may be on either side by its plan."""
+
+
+def fleet_text():
+    """Return a fleet of pairs that go to and fro and meet at the border, half from the east."""
+    lines = ["version: 1", "vehicles:"]
+    for i in range(PAIRS):
+        y = 60.0 * i
+        begin = HALF if i % 2 else -HALF
+        for name, start, end in (
+            ("up", (begin, y - HALF), (-begin, y + HALF)),
+            ("down", (begin, y + HALF), (-begin, y - HALF)),
+        ):
+            lines.append(
+                f"  - {{name: {name}{i}, id: {10 * i + (name == 'down') + 1}, type: 3, "
+                f"speed: {{cruise: {SPEED}, acceleration: 2}}, at_end: ping_pong, "
+                f"shape: {{type: line, from: {list(start)}, to: {list(end)}}}}}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+class Hosts:
+    """Nodes in namespaces, each with its area, and what they publish."""
+
+    def __init__(self, stack, domain_id, folder):
+        from builtin_interfaces.msg import Time
+        from node_harness import Peer
+        from rfly_suite.msg import VehicleStateArray
+
+        from rfly_common.ros.qos import FLEET_IN, LATCHED
+
+        self._stack = stack
+        self._domain_id = domain_id
+        self._file = folder / "pairs.yaml"
+        self._file.write_text(fleet_text(), encoding="utf-8")
+        self.fleet = load_fleet(self._file)
+        self.nodes = {}
+        self.peer = peer = Peer(domain_id)
+        stack.callback(peer.close)
+        TerrainSource(peer).publish(ground())
+        self.states = {
+            side: peer.receive(VehicleStateArray, f"/{side}/vehicle_states", FLEET_IN)
+            for side in AREAS
+        }
+        self.lost = peer.receive(VehicleStateArray, "/west/lost_vehicles", LATCHED)
+        self.starts = peer.receive(Time, "/fleet_start", LATCHED)
+        self.diagnostics = receive_diagnostics(peer)
+
+    def begin(self, side, avoidance="true"):
+        from node_harness import NodeProcess
+
+        parameters = {"fleet": f"'{self._file}'", "area": AREAS[side], "avoidance": avoidance}
+        remap = ["-r", f"__ns:=/{side}", "-r", "terrain_map:=/terrain_map"]
+        node = NodeProcess("trajectory_node", self._domain_id, parameters, *remap)
+        self.nodes[side] = self._stack.enter_context(node)
+
+    def wait_until_told(self, side, ready):
+        """Wait for a diagnostic of a node for which `ready(level, message, values)` is true."""
+        self.diagnostics.clear()
+
+        def told():
+            for message in reversed(self.diagnostics):
+                for status in message.status:
+                    if status.name == f"/{side}/trajectory_node: fleet":
+                        values = {v.key: v.value for v in status.values}
+                        each = int.from_bytes(status.level, "big"), status.message, values
+                        return each if ready(*each) else None
+            return None
+
+        return self.peer.spin_until(told)
+
+    @property
+    def start(self):
+        return max(map(seconds, self.starts))
+
+    def plan(self, message):
+        """Return the planned positions (n, 2) at the stamp of a message."""
+        time = max(0.0, stamp(message.header) - self.start)
+        return self.fleet.sample_times([time]).position[0, :, :2]
+
+    def assert_owned(self, side, message):
+        """Check that a message has the cars of a side by their plans, each once."""
+        x = self.plan(message)[:, 0]
+        ids = np.array([vehicle.id for vehicle in self.fleet.vehicles])
+        inside = x < 0.0 if side == "west" else x >= 0.0
+        near = np.abs(x) < NEAR
+        got = list(message.id)
+        assert len(got) == len(set(got))
+        assert set(ids[inside & ~near]) <= set(got) <= set(ids[inside | near])
+
+    def tracks(self):
+        """Return the stamps, positions and sides of each car by id, in order of time."""
+        rows = sorted(
+            (stamp(message.header), int(i), tuple(place), side)
+            for side, messages in self.states.items()
+            for message in messages
+            for i, place in zip(message.id, np.reshape(message.position, (-1, 3)), strict=True)
+        )
+        tracks = {}
+        for time, i, place, side in rows:
+            tracks.setdefault(i, []).append((time, np.array(place), side))
+        return tracks
+
+    def clear(self):
+        for messages in self.states.values():
+            messages.clear()
+
+    def spin_for(self, seconds_of_fleet):
+        """Receive states until those of each living node are that much newer."""
+        self.clear()
+        self.peer.spin_until(lambda: all(self.states[side] for side in self.nodes))
+        first = {side: stamp(self.states[side][0].header) for side in self.nodes}
+        self.peer.spin_until(
+            lambda: all(
+                stamp(self.states[side][-1].header) > first[side] + seconds_of_fleet
+                for side in self.nodes
+            )
+        )
+
+
+@pytest.fixture
+def hosts(domain_id, tmp_path):
+    with ExitStack() as stack:
+        yield Hosts(stack, domain_id, tmp_path)
+
+
+def both(hosts):
+    """Start both nodes and wait until they know of each other."""
+    for side in AREAS:
+        hosts.begin(side)
+    for side in AREAS:
+        hosts.wait_until_told(side, lambda level, _, v: level < 2 and v["other_areas"])
+    hosts.wait_until_told("west", lambda _, __, v: float(v["late_s"] or 0.0) > 0.0)
+
+
+def test_cars_that_keep_clear_are_handed_over_late_and_those_of_a_killed_node_are_told(
+    hosts, record_property
+):
+    """None is missing, none comes twice, none jumps, and cars of two nodes do not touch."""
+    both(hosts)
+    hosts.spin_for(10.0)
+    for side, messages in hosts.states.items():
+        for message in messages:
+            hosts.assert_owned(side, message)
+
+    # over borders each car goes on from where it is, which is not where its plan has it
+    handed_over = 0
+    for i, track in hosts.tracks().items():
+        plan = next(r for r, vehicle in enumerate(hosts.fleet.vehicles) if vehicle.id == i)
+        for (before, here, side), (after, there, other) in pairwise(track):
+            assert np.linalg.norm(there - here) <= 1.2 * SPEED * (after - before) + 0.15
+            if side != other:
+                now = hosts.fleet.sample_times([after - hosts.start]).position[0, plan]
+                handed_over += bool(np.linalg.norm(there - now) > 0.5)
+    assert handed_over >= 2
+    assert not hosts.lost
+
+    # no contact, by the states of both nodes at nearly one time
+    able = fleet_abilities(hosts.fleet)
+    reach = able.radius[0] + able.radius[1]
+    tracks = hosts.tracks()
+    first_time = max(track[0][0] for track in tracks.values())
+    last_time = min(track[-1][0] for track in tracks.values())
+    times = np.linspace(first_time, last_time, 400)
+    for i in range(PAIRS):
+        first, second = (
+            np.column_stack(
+                [
+                    np.interp(times, [t for t, _, _ in track], [p[axis] for _, p, _ in track])
+                    for axis in (0, 1)
+                ]
+            )
+            for track in (tracks[10 * i + 1], tracks[10 * i + 2])
+        )
+        assert np.hypot(*(first - second).T).min() > reach
+
+    # a node dies
+    hosts.nodes["east"].process.send_signal(signal.SIGKILL)
+    hosts.nodes["east"].process.wait()
+    killed = hosts.peer.node.get_clock().now().nanoseconds * 1e-9
+    hosts.peer.spin_until(lambda: hosts.lost)
+    lost = hosts.lost[0]
+    record_property("told_after_s", stamp(lost.header) - killed)
+    hosts.assert_owned("east", lost)
+    level, text, _ = hosts.wait_until_told("west", lambda _, __, v: v["lost"] != "0")
+    assert (level, "lost: nothing from /east/trajectory_node" in text) == (2, True)
+    for message in hosts.states["west"]:
+        hosts.assert_owned("west", message)
+
+    # and comes back
+    hosts.begin("east")
+    hosts.peer.spin_until(lambda: len(hosts.lost[-1].id) == 0)
+    hosts.wait_until_told("east", lambda level, _, v: level < 2 and v["other_areas"])
+    hosts.spin_for(1.0)
+    for side, messages in hosts.states.items():
+        for message in messages:
+            hosts.assert_owned(side, message)
+
+
+@pytest.mark.exhaustive
+def test_nodes_of_areas_agree_on_avoidance_and_spawn_nothing_with_it(hosts):
+    from geometry_msgs.msg import PoseStamped
+    from simulation_interfaces.srv import SpawnEntity
+
+    hosts.begin("west")
+    hosts.begin("east", avoidance="false")
+    for side in AREAS:
+        _, text, _ = hosts.wait_until_told(side, lambda level, _, __: level == 2)
+        assert "has another parameter avoidance" in text
+
+    pose = PoseStamped()
+    pose.pose.orientation.w = 1.0
+    answer = hosts.peer.call(
+        SpawnEntity,
+        "/west/trajectory_node/spawn_entity",
+        name="guest",
+        uri="rfly://car",
+        initial_pose=pose,
+    )
+    assert "vehicles of other areas could not keep clear of it" in answer.result.error_message
+
+
+# --- messages
+
+
+def told(k=2):
+    random = np.random.default_rng(k)
+    return OffPlan(
+        77,
+        Area(-math.inf, 0.1, 3.0, math.inf),
+        np.arange(5, 5 + k),
+        np.arange(k) % 2 == 0,
+        random.random(k),
+        random.random((k, 7)),
+        random.random((k, 6)),
+    )
+
+
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_vehicles_off_their_plans_are_the_same_after_their_message(k):
+    from rfly_trajectory.ros.off_plan_topics import msg_to_off_plan, off_plan_to_msg
+
+    for one, other in zip(told(k), msg_to_off_plan(off_plan_to_msg(told(k))), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "text"),
+    [
+        ("area", [0.0, 0.0, 0.0, 1.0], "area: "),
+        ("id", [1] * 10_001, "id: 10001 vehicles, at most 10000"),
+        ("id", [1], "on_track: 2 values, expected 1"),
+        ("on_track", [True], "on_track: 1 values, expected 2"),
+        ("late", [0.0], "late: 1 numbers, expected 2"),
+        ("late", [0.0, -1.0], "late: expected numbers from 0"),
+        ("late", [0.0, math.nan], "late: expected numbers from 0"),
+        ("state", [0.0] * 13, "state: 13 numbers, expected 14"),
+        ("state", [2e6] * 14, "state: expected numbers from -1e+06 to 1e+06"),
+        ("memory", [math.inf] * 12, "memory: expected numbers"),
+    ],
+)
+def test_a_message_of_impossible_vehicles_is_refused(field, value, text):
+    from rfly_trajectory.ros.off_plan_topics import msg_to_off_plan, off_plan_to_msg
+
+    message = off_plan_to_msg(told())
+    setattr(message, field, value)
+    with pytest.raises(ConfigError) as caught:
+        msg_to_off_plan(message)
+    assert text in caught.value.whole_text()
