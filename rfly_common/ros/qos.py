@@ -18,6 +18,8 @@ STATE_OUT = QoSProfile(depth=10, reliability=_RELIABLE)
 a best-effort one none of the default subscriptions."""
 STATE_IN = QoSProfile(depth=1, reliability=_BEST_EFFORT)
 """Poses and odometry of other robots: best effort matches any publisher."""
+REPORTS_IN = QoSProfile(depth=100, reliability=_BEST_EFFORT)
+"""Reports of many nodes that repeat: a lost one is not waited for, as the next one says more."""
 FLEET_OUT = QoSProfile(depth=10, reliability=_RELIABLE)
 """`vehicle_states` that a node publishes."""
 FLEET_IN = QoSProfile(depth=100, reliability=_RELIABLE)

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from rclpy.duration import Duration
 from rclpy.node import Node
 from rfly_suite.msg import FleetArea, VehicleStateArray
 
@@ -20,7 +20,7 @@ from rfly_common.diagnostic_reasons import listed
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import ERROR, WARN, Diagnostics, Row
 from rfly_common.ros.endpoints import publisher, steady_timer, subscription
-from rfly_common.ros.qos import LATCHED, STATE_OUT
+from rfly_common.ros.qos import LATCHED, REPORTS_IN, STATE_OUT
 from rfly_common.ros.stamps import fill_header, ns_to_stamp, stamp_to_ns
 from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
@@ -43,8 +43,10 @@ START_TOPIC = "/fleet_start"
 """Topic of the start of nodes with areas: it is one for all of them."""
 LONGEST = 255
 """Largest length of a name in a report, characters."""
-GOODBYE_S = 0.3
-"""Longest wait of a node that ends for the others, s."""
+GOODBYES = 3
+"""Number of times that a node which ends says so."""
+BETWEEN_GOODBYES_S = 0.05
+"""Time between them, s."""
 MOST_TOLD = 10
 """Largest number of nodes of which the diagnostics say what does not fit."""
 MOST_CHANGES = 1_000_000_000
@@ -95,7 +97,7 @@ class AreaTopics:
         self._outside_name = ""
         self._reports = publisher(node, FleetArea, AREAS_TOPIC, STATE_OUT)
         self._lost_topic = publisher(node, VehicleStateArray, "lost_vehicles", LATCHED)
-        subscription(node, FleetArea, AREAS_TOPIC, self._on_report, STATE_OUT)
+        subscription(node, FleetArea, AREAS_TOPIC, self._on_report, REPORTS_IN)
 
         # steady, so that a paused simulation clock kills no node
         self._timer = steady_timer(node, PERIOD, self.watch)
@@ -144,11 +146,12 @@ class AreaTopics:
         self._reports.publish(report_to_msg(report, self.here))
 
     def leave(self) -> None:
-        """Tell the other nodes that this one ends, and wait until they know."""
+        """Tell the other nodes that this one ends, some times, as messages may be lost."""
         if self.checksum is not None and self._node.context.ok():
             goodbye = self._own_report()._replace(fleet="")
-            self._reports.publish(report_to_msg(goodbye, 0))
-            self._reports.wait_for_all_acked(Duration(seconds=GOODBYE_S))
+            for _ in range(GOODBYES):
+                self._reports.publish(report_to_msg(goodbye, 0))
+                time.sleep(BETWEEN_GOODBYES_S)
 
     def values(self) -> dict[str, Any]:
         """Return what the diagnostics say."""

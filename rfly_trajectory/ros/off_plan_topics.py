@@ -19,8 +19,8 @@ from rfly_common.config.checks import all_finite
 from rfly_common.errors import ConfigError
 from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
-from rfly_common.ros.qos import STATE_OUT
-from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
+from rfly_common.ros.qos import REPORTS_IN, STATE_OUT
+from rfly_common.ros.stamps import fill_header, ns_to_stamp, stamp_to_ns
 from rfly_trajectory.avoidance.area_avoidance import AreaAvoidance, OffPlan
 from rfly_trajectory.avoidance.avoidance import MAX_VEHICLES, MEMORY
 from rfly_trajectory.avoidance.pose_tracks import FARTHEST
@@ -56,7 +56,7 @@ class OffPlanTopics:
         """Vehicles of this node; None before they drive."""
         self._told_step = -1
         self._publisher = publisher(node, FleetOffPlan, TOPIC, STATE_OUT)
-        subscription(node, FleetOffPlan, TOPIC, self._on_off_plan, STATE_OUT)
+        subscription(node, FleetOffPlan, TOPIC, self._on_off_plan, REPORTS_IN)
 
     def begin(self, fleet: Fleet, time: float, solids: Solids | None) -> AreaAvoidance:
         """Return the fleet at a fleet time, s, with its vehicles on their tracks."""
@@ -75,7 +75,7 @@ class OffPlanTopics:
             return
         self._told_step = avoidance.step
         message = off_plan_to_msg(avoidance.off_plan())
-        message.header.stamp = self._node.get_clock().now().to_msg()
+        fill_header(message, self._node.get_clock().now().nanoseconds, "map")
         message.source = self._areas.shards.source
         message.fleet_checksum = checksum
         message.start = ns_to_stamp(start_ns)
@@ -96,8 +96,8 @@ class OffPlanTopics:
 
 
 def off_plan_to_msg(told: OffPlan) -> FleetOffPlan:
-    """Return the message of vehicles off their plans, without a time, a source and a run."""
-    message = FleetOffPlan(
+    """Return the message of vehicles off their plans, without a header, a source and a run."""
+    return FleetOffPlan(
         area=np.array(told.area),
         step=told.step,
         id=told.ids.astype(np.int32),
@@ -106,8 +106,6 @@ def off_plan_to_msg(told: OffPlan) -> FleetOffPlan:
         state=told.state.ravel(),
         memory=told.memory.ravel(),
     )
-    message.header.frame_id = "map"
-    return message
 
 
 def msg_to_off_plan(message: FleetOffPlan) -> OffPlan:

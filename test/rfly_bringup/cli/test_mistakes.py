@@ -55,7 +55,6 @@ def test_no_arguments_show_the_help_and_nothing_else(rfly, arguments):
         (("up", "--area", "0,0,x,1"), "area: '0,0,x,1' is not a list of numbers"),
         (("up", "--area", "0,0,0,1"), "area: [0, 0, 0, 1], expected x0, y0, x1, y1 in m"),
         (("up", "--area", "0,0,1,1", "--shard", "0/2"), "does not go with shard: 0/2"),
-        (("up", "--area", "0,0,1,1", "--avoidance"), "does not go with avoidance: true"),
         (("up", "--guarded-robots", "a,a"), "guarded_robots: 'a' is named twice"),
         (("up", "--guarded-robots", "a,b c"), "guarded_robots: 'b c' is no name of a vehicle"),
         (("up", "--guarded-robots", "robot_defaults"), "'robot_defaults' is not free"),

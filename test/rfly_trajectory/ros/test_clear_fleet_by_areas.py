@@ -163,7 +163,7 @@ def both(hosts):
         hosts.begin(side)
     for side in AREAS:
         hosts.wait_until_told(side, lambda level, _, v: level < 2 and v["other_areas"])
-    hosts.wait_until_told("west", lambda _, __, v: float(v["late_s"] or 0.0) > 0.0)
+    hosts.wait_until_told("west", lambda _, __, v: float(v.get("late_s") or 0.0) > 0.0)
 
 
 def test_cars_that_keep_clear_are_handed_over_late_and_those_of_a_killed_node_are_told(
