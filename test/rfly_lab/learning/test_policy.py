@@ -371,6 +371,7 @@ class HopByHand:
         self.facts = PolicyFacts.of(batch)
         self.params = batch.params
         self.task = batch.task
+        self.sensors = None
 
     def act(self, seen: np.ndarray) -> np.ndarray:
         to_target, velocity, up, rates = (seen[:, k : k + 3] for k in (0, 6, 9, 12))
