@@ -366,8 +366,10 @@ def test_with_perfect_estimates_it_acts_as_in_the_environment(task: str) -> None
 class HopByHand:
     """A law by hand in the place of a policy: up to 2 m, along, down, and the rotors off."""
 
+    task_name = "hop"
+
     def __init__(self) -> None:
-        batch = LandAirBatch(1, "hop")
+        batch = LandAirBatch(1, self.task_name)
         self.facts = PolicyFacts.of(batch)
         self.params = batch.params
         self.task = batch.task
@@ -406,6 +408,38 @@ def test_a_hop_begins_and_ends_on_the_ground_by_noisy_estimates() -> None:
     # for two seconds after the rotors stand it does not move
     assert np.ptp(flight.position[-100:], axis=0) == pytest.approx(np.zeros(3), abs=0.01)
     assert np.linalg.norm((flight.estimated[-1] - flight.targets[0])[:2]) < 2.0
+
+
+class RoofByHand(HopByHand):
+    """A law by hand in the place of a policy: over the roof, then down onto it."""
+
+    task_name = "roof"
+
+    def act(self, seen: np.ndarray) -> np.ndarray:
+        error, velocity, up, rates = (seen[:, k : k + 3].astype(float) for k in (0, 6, 9, 12))
+        above = -(error * up).sum(axis=1)
+        aside = np.linalg.norm(error + above[:, None] * up, axis=1)
+        error += np.where(aside < 0.5, -0.6, np.minimum(above, 2.0))[:, None] * up
+        wish = 1.2 * error - 1.8 * velocity
+        wish *= np.minimum(1.0, 3.0 / np.linalg.norm(wish, axis=1))[:, None]
+        wish += 9.80665 * up
+        lean = wish / np.linalg.norm(wish, axis=1)[:, None]
+        roll = (-25.0 * lean[:, 1] - 7.0 * rates[:, 0]) / 8.0
+        pitch = (25.0 * lean[:, 0] - 7.0 * rates[:, 1]) / 8.0
+        return np.column_stack([wish[:, 2] / 9.80665 - 1.0, roll, pitch, -2.0 * rates[:, 2]])
+
+
+@pytest.mark.slow
+def test_a_flight_to_a_roof_ends_standing_on_it() -> None:
+    flight = fly_policy(RoofByHand(), 5, sensors=RTK)  # type: ignore[arg-type]
+    assert (flight.ending, flight.true_ending) == (Ending.SUCCESS, Ending.SUCCESS)
+    assert flight.mode is Mode.DRIVE
+    assert flight.position[0, 2] > flight.targets[0, 2] + 2.0
+    assert np.linalg.norm(flight.position[-1] - flight.targets[0]) < 1.0
+    assert flight.position[-1, 2] == pytest.approx(flight.targets[0, 2], abs=0.15)
+    # houses are 3 m and more above the ground
+    ground = float(hills().altitude(*flight.position[-1, :2]))
+    assert flight.position[-1, 2] - ground > 3.0
 
 
 @needs_runtime
