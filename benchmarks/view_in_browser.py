@@ -188,11 +188,10 @@ def measure(
             # wait for the scene and the ground
             wait_until(
                 lambda: page.evaluate("document.querySelector('canvas') !== null"),
-                60,
                 "the scene",
             )
             first = (
-                wait_until(lambda: page.evaluate("rfly.ground"), 60, "the ground")
+                wait_until(lambda: page.evaluate("rfly.ground"), "the ground")
                 if "" not in options
                 else np.nan
             )
@@ -205,8 +204,8 @@ def measure(
             # wait for the fleet and the marker
             fleet.start()
             marker(-0.5)
-            wait_until(lambda: page.evaluate("rfly.red"), 60, "the marker")
-            wait_until(lambda: page.evaluate("rfly.drawn") > 20, 60, "20 pictures")
+            wait_until(lambda: page.evaluate("rfly.red"), "the marker")
+            wait_until(lambda: page.evaluate("rfly.drawn") > 20, "20 pictures")
 
             # measure
             page.evaluate("rfly.seen = []")
