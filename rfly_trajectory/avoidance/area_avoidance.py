@@ -12,8 +12,8 @@ Each node moves its own vehicles, and as *ghosts* those of others that are near 
 choose in the same way from the same states, so a ghost goes the way that its own node chooses, as
 long as both know the same. After each step a node tells the states of its vehicles that are late or
 off their tracks; all others in its area are on their plans. The others put their ghosts there. A
-ghost of which nothing is told goes on by its own choices. A node that gets a vehicle goes on from
-its ghost.
+ghost of which nothing is told goes on by its own choices; a vehicle that is no ghost counts as back
+on its track then, as late as it was. A node that gets a vehicle goes on from its ghost.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ class AreaAvoidance(FleetAvoidance):
         super()._place_on_tracks(STEP * math.floor(time / STEP + 1e-6))  # steps of all nodes
         self._ids = np.array([vehicle.id for vehicle in self.fleet.vehicles], np.int64)
         self._mine = self._held_at(self._time)
+        self._rows = np.flatnonzero(self._mine)
 
         self._told = self._now
         self._told_memory = np.zeros((n, MEMORY))
@@ -198,9 +199,16 @@ class AreaAvoidance(FleetAvoidance):
         for area in self._other_areas():
             theirs |= area.holds(planned)
 
+        # one of which nothing has come for long is back on its track
+        unmoved = self._places_of(np.arange(len(mine))) < 0
+        silent = self.step - self._heard > MOST_APART
+        back = np.flatnonzero(unmoved & silent & ~now.on_track)
+        late = now.late[back]
+        now = now.changed(back, now.state[back], late, True)
+        self._before = self._before.changed(back, now.state[back], late, True)
+
         # where they are
-        everyone = np.arange(len(mine))
-        rest = np.flatnonzero(now.on_track & (self._places_of(everyone) < 0))
+        rest = np.flatnonzero(now.on_track & unmoved)
         state = now.state.copy()
         state[rest] = self._on_track(rest, now.late[rest])
         self._now = now._replace(state=state)

@@ -238,6 +238,7 @@ class FleetAvoidance:
         self.fleet = fleet
         self.solids = solids
         self._place_on_tracks(self._time)
+        self._rows = np.flatnonzero(self._mine | (kept >= 0))
         if new_ground:
             self._renew()
             return
@@ -253,7 +254,7 @@ class FleetAvoidance:
             on_track[same] = each.on_track[known[same]]
             new.append(Instant(state, late, on_track))
         self._before, self._now = new
-        self._renew(kept)
+        self._renew(kept[self._rows])
 
     def advance(self, time: float) -> None:
         """Move the fleet to a fleet time, s; to the end of the step in which it is.

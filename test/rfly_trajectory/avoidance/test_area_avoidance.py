@@ -21,6 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from marks import exhaustively
 
+from rfly_common.errors import ConfigError
+from rfly_trajectory.avoidance import avoidance
 from rfly_trajectory.avoidance.area_avoidance import MOST_APART, AreaAvoidance
 from rfly_trajectory.avoidance.avoidance import STEP
 from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance, fleet_abilities
@@ -192,6 +194,49 @@ def test_what_is_old_or_of_another_run_changes_nothing():
     np.testing.assert_allclose(
         east.sample(time).position[rows], west.sample(time).position[rows], atol=1e-6
     )
+
+
+def test_a_node_counts_the_vehicles_that_it_moves_and_not_the_whole_fleet(monkeypatch):
+    """Neither at the start nor when the objects change are those of others more than it takes."""
+    monkeypatch.setattr(avoidance, "MAX_VEHICLES", 10)
+    lines = [Line((side, 9.0 * i), (1.1 * side, 9.0 * i)) for side in (-3e3, 3e3) for i in range(8)]
+    fleet = Fleet(
+        [
+            Vehicle(f"v{i}", i + 1, CAR, line.path(), SpeedProfile(8.0), "stop")
+            for i, line in enumerate(lines)
+        ]
+    )
+    with pytest.raises(ConfigError, match="16 vehicles, at most 10"):
+        FleetAvoidance(fleet, 0.0)
+    east = node(fleet, (WEST, EAST), 1)
+    plan = fleet.sample(1.0).position
+    assert east.sample(1.0).position.tolist() == plan.tolist()
+    east.use(fleet, None)
+    assert east.sample(1.0).position.tolist() == plan.tolist()
+
+
+def test_a_vehicle_of_a_silent_node_comes_late_and_on_its_track():
+    """It was beside its track far away when its node was heard last, a minute before the border."""
+    line = Line((480.0, 0.0), (-200.0, 0.0)).path()
+    fleet = Fleet([Vehicle("far", 7, CAR, line, SpeedProfile(8.0), "stop")])
+    west = node(fleet, (WEST, EAST), 0)
+    east = node(fleet, (WEST, EAST), 1)
+    east.sample(STEP)
+    west.sample(STEP)
+    beside = [[480.0, 5.0, 0.0, math.pi, 8.0, 0.0, 0.0]]
+    west.hear(
+        east.off_plan()._replace(
+            ids=np.array([7]),
+            on_track=np.array([False]),
+            late=np.array([3.0]),
+            state=np.array(beside),
+            memory=np.zeros((1, 6)),
+        )
+    )
+    for time in range(1, 62):
+        states = west.sample(float(time))
+    expected = fleet.sample_times([61.0 - 3.0]).position[0]
+    np.testing.assert_allclose(states.position, expected, atol=1e-6)
 
 
 # --- any messages
