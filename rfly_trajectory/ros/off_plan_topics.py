@@ -36,6 +36,8 @@ TOPIC = "/fleet_off_plan"
 """Topic of all nodes of a fleet, whatever namespaces their hosts have."""
 STATE = 7
 """Numbers of a state."""
+STEPS = 2**32
+"""Steps after which the counter of the messages begins anew: seven years of fleet time."""
 
 
 class OffPlanTopics:
@@ -92,20 +94,26 @@ class OffPlanTopics:
             text = f"{TOPIC} of {message.source!r}: {error}"
             self._diagnostics.refuse("refused_off_plan", text, subject=message.source)
             return
-        self.avoidance.hear(told)
+        step = nearest_step(told.step, self.avoidance.step)
+        self.avoidance.hear(told._replace(step=step))
 
 
 def off_plan_to_msg(told: OffPlan) -> FleetOffPlan:
     """Return the message of vehicles off their plans, without a header, a source and a run."""
     return FleetOffPlan(
         area=np.array(told.area),
-        step=told.step,
+        step=told.step % STEPS,
         id=told.ids.astype(np.int32),
         on_track=told.on_track.tolist(),
         late=told.late,
         state=told.state.ravel(),
         memory=told.memory.ravel(),
     )
+
+
+def nearest_step(counter: int, now: int) -> int:
+    """Return the step with this counter of a message that is nearest to the present one."""
+    return now + (counter - now + STEPS // 2) % STEPS - STEPS // 2
 
 
 def msg_to_off_plan(message: FleetOffPlan) -> OffPlan:

@@ -277,6 +277,17 @@ def test_vehicles_off_their_plans_are_the_same_after_their_message(k):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("now", [0, 30, 2**32 - 1, 2**32, 35_900_000_000])
+@pytest.mark.parametrize("apart", [-40, -1, 0, 1, 40])
+def test_steps_after_years_of_fleet_time_are_told(now, apart):
+    """A `start_time` of 1 s began in 1970: the field has no room for its steps."""
+    from rfly_trajectory.ros.off_plan_topics import nearest_step, off_plan_to_msg
+
+    step = max(now + apart, 0)
+    message = off_plan_to_msg(told()._replace(step=step))
+    assert nearest_step(message.step, now) == step
+
+
 @pytest.mark.parametrize(
     ("field", "value", "text"),
     [
