@@ -311,7 +311,6 @@ class MissionVehicle:
     def load(self, mission: Mission, home: Any, goal: Any, goal_id: Any) -> None:
         """Begin a goal's mission with a home (NED); raise ConfigError if the fence is breached."""
         assert self._runner is not None
-        self._was_armed = self._mode not in (None, DISARMED)
         area = self._combined(mission)
         if area.fence and self.pose is not None and not ends_the_flight(mission.items):
             breach = area.fence.breach(self.pose[0], self.pose[1])
@@ -333,6 +332,7 @@ class MissionVehicle:
             hold_at_waypoints=bool(goal.file),
             rally=area.rally,
         )
+        self._was_armed = self._mode not in (None, DISARMED)
         self._repeat = bool(goal.repeat)
         self._goal_id = goal_id
         self._loaded = mission

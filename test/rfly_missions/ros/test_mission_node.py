@@ -738,8 +738,8 @@ def test_an_external_land_air_vehicle(start, peer):
     assert (status, result.items_done) == (SUCCEEDED, 4)
 
 
-def test_who_disarms_an_external_vehicle_on_its_mission_is_not_overruled(start, peer):
-    """It waits, and says so; armed again it goes on. Another mission arms it."""
+def test_who_disarms_an_external_vehicle_on_its_mission_is_not_overruled(start, peer, tmp_path):
+    """It waits, and says so; armed again it goes on. Another mission arms it, a refused one not."""
     from diagnostic_msgs.msg import DiagnosticArray
     from geometry_msgs.msg import PoseStamped
     from node_harness import diagnostic
@@ -747,8 +747,19 @@ def test_who_disarms_an_external_vehicle_on_its_mission_is_not_overruled(start, 
     from std_msgs.msg import String
 
     from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
+    from rfly_missions.mission.files import Mission, write_mission
+    from rfly_missions.mission.geofence import FenceCircle, Geofence
+    from rfly_missions.mission.items import MissionItem
 
-    start(vehicles="[hawk]", hawk__uav_type="land-air", simulate="false")
+    elsewhere = Geofence((FenceCircle((60.0, 0.0), 20.0, True),))
+    far = Mission((MissionItem.takeoff((60.0, 0.0, -20.0)),), ORIGIN, fence=elsewhere)
+    write_mission(tmp_path / "far.plan", far, uav_type="land-air")
+    start(
+        vehicles="[hawk]",
+        hawk__uav_type="land-air",
+        simulate="false",
+        file_folders=f"['{tmp_path}']",
+    )
     publish_ground(peer)
     requests = peer.receive(String, "hawk/cmd/mode", COMMANDS)
     heard = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
@@ -780,6 +791,13 @@ def test_who_disarms_an_external_vehicle_on_its_mission_is_not_overruled(start, 
     text = "hawk was disarmed: it goes on once it is armed"
     until(lambda: (d := diagnostic(heard, "missions")) and text in d[1])
     requests.clear()
+    count = len(pilot.params)
+    until(lambda: len(pilot.params) > count + 40)
+    assert not requests
+
+    # the mission goes on while another one is refused
+    status, result = pilot.result(pilot.send(file=str(tmp_path / "far.plan")))
+    assert (status, "the vehicle breaches" in result.message) == (ABORTED, True)
     count = len(pilot.params)
     until(lambda: len(pilot.params) > count + 40)
     assert not requests
