@@ -110,6 +110,9 @@ class MissionGuide:
         self.no_takeoff = ""
         """Reason not to take off, if there is one."""
 
+        self.was_disarmed = False
+        """True if somebody has disarmed the vehicle on its way, and nobody has armed it since."""
+
         self._come_down = ""
         """Reason to land wherever the vehicle is, if there is one."""
 
@@ -162,8 +165,11 @@ class MissionGuide:
     def _battery(self) -> str:
         return f"the battery is at {100.0 * self._charge:.0f} %"
 
-    def follow(self, legs: Sequence[Leg]) -> None:
-        """Carry out these legs from now on, from wherever the vehicle is."""
+    def follow(self, legs: Sequence[Leg], arms: bool = True) -> None:
+        """Carry out these legs from now on, from wherever the vehicle is.
+
+        `arms`: whether it arms a vehicle that somebody has disarmed on its way.
+        """
         self.route.legs = tuple(legs)
         self.route.index = 0
         self.done = not legs
@@ -181,7 +187,7 @@ class MissionGuide:
         self._time = math.nan
         self._slow_since = math.inf
         self._hovers_since = math.inf
-        self._was_armed = False
+        self._was_armed = self.was_disarmed and not arms
         self._requested: Mode | None = None
         self._requested_at = math.inf
         self._stopped_at = math.nan
@@ -204,6 +210,7 @@ class MissionGuide:
         if not math.isnan(self._time):
             dt = min(max(now.time - self._time, 0.0), LONGEST_STEP)
         self._time = now.time
+        self.was_disarmed = self.was_disarmed and mode is Mode.DISARMED
 
         self._watch_trust(now)
         self._flies = mode in _CLIMBS_OR_FLIES
@@ -252,6 +259,7 @@ class MissionGuide:
             if self._lands:
                 self._next_leg()
             else:
+                self.was_disarmed = True
                 self.problem = "it was disarmed: it goes on once it is armed"
         elif mode is Mode.DISARMED:
             return Setpoint(now.time, Mode.DRIVE)

@@ -158,6 +158,8 @@ class GuidanceNode(Node):
     def _on_mode(self, message: VehicleMode) -> None:
         try:
             self._mode = Mode(message.mode)
+            if self._mode is not Mode.DISARMED:
+                self._guide.was_disarmed = False
         except ValueError:
             text = f"mode: {message.mode!r} is none of the vehicle's"
             self._diagnostics.refuse("unknown_modes", text, subject=message.mode)
@@ -204,7 +206,8 @@ class GuidanceNode(Node):
         if self._rolls:
             place = self._now.position[:2].tolist()
             legs, notes = choose_rolling(legs, place, self._guide.params, self._guide.route.terrain)
-        self._begin(legs, "a planned path", notes)
+        # a planner plans again by itself: that arms nothing
+        self._begin(legs, "a planned path", notes, arms=False)
 
     def _refuse(self, counter: str, text: str) -> None:
         self._refused = " ".join(text.split())
@@ -230,9 +233,14 @@ class GuidanceNode(Node):
         self._begin(self._mission, f"the mission of {self._scenario}")
         return True, f"{len(self._mission)} legs"
 
-    def _begin(self, legs: Sequence[Leg], what: str, notes: Sequence[str] = ()) -> None:
-        """Carry out legs; `notes` say what was chosen for them."""
-        self._guide.follow(legs)
+    def _begin(
+        self, legs: Sequence[Leg], what: str, notes: Sequence[str] = (), arms: bool = True
+    ) -> None:
+        """Carry out legs; `notes` say what was chosen for them.
+
+        `arms`: whether they arm a vehicle that somebody has disarmed on its way.
+        """
+        self._guide.follow(legs, arms)
         self._active = True
         self._doing = what
         self._refused = ""

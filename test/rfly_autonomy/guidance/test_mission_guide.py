@@ -155,10 +155,23 @@ def test_who_disarms_a_vehicle_on_its_way_is_not_overruled():
     assert guide.step(estimate(3.0), Mode.DRIVE).mode is Mode.TAKEOFF
     assert not guide.problem
 
-    # a new mission arms it
+    # a path that was planned again does not, also after a stop; a new mission arms it
     guide.step(estimate(3.1), Mode.DISARMED)
+    guide.follow(HOP, arms=False)
+    assert guide.step(estimate(3.2), Mode.DISARMED).mode is None
+    assert guide.problem == "it was disarmed: it goes on once it is armed"
+    guide.hold(estimate(3.3), Mode.DISARMED)
+    guide.follow(HOP, arms=False)
+    assert guide.step(estimate(3.4), Mode.DISARMED).mode is None
     guide.follow(HOP)
-    assert guide.step(estimate(3.2), Mode.DISARMED).mode is Mode.DRIVE
+    assert guide.step(estimate(3.5), Mode.DISARMED).mode is Mode.DRIVE
+
+    # it was armed in between, and disarmed while it rested
+    guide.step(estimate(3.6), Mode.DISARMED)
+    guide.step(estimate(3.7), Mode.DRIVE)
+    guide.follow([])
+    guide.follow(HOP, arms=False)
+    assert guide.step(estimate(3.8), Mode.DISARMED).mode is Mode.DRIVE
 
 
 def test_one_that_is_disarmed_as_soon_as_it_has_landed_has_landed():

@@ -342,6 +342,49 @@ def test_a_planned_path_rolls_where_that_saves_energy(start, puppet):
     peer.spin_until(lambda: "rolling landing: it saves 4.2 s of hovering" in node.output)
 
 
+def test_a_path_that_is_planned_again_arms_no_vehicle_that_was_disarmed(start, puppet):
+    """A planner plans again by itself, when it has seen an obstacle."""
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+    from rfly_suite.msg import TerrainMap
+
+    from rfly_common.ros.qos import LATCHED
+    from rfly_terrain.height_map.height_map import HeightMap
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    peer = puppet.peer
+    start()
+    ways = peer.publisher(Path, "follow_path", LATCHED)
+    maps = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
+    level = HeightMap(np.zeros((3, 3)), origin_x=-100, origin_y=-100, step_x=100, step_y=100)
+    maps.publish(height_map_to_msg(level, (47.0, 8.0, 500.0), 1, 10**6))
+    path = Path()
+    path.header.frame_id = "map"
+    for x in (0, 30):
+        pose = PoseStamped()
+        pose.pose.position.x = float(x)
+        path.poses.append(pose)
+    peer.spin_until(
+        lambda: puppet._odometry.get_subscription_count() and puppet._mode.get_subscription_count()
+    )
+    ways.publish(path)
+    puppet.go_on(lambda: puppet.position[0] > 2.0)
+    assert [message.data for message in puppet.requests] == ["arm"]
+
+    text = "it was disarmed: it goes on once it is armed"
+    puppet.mode = "DISARMED"
+    puppet.go_on(lambda: text in str(puppet.doing()))
+    for poses in (path.poses, [], path.poses):
+        path.poses = poses
+        ways.publish(path)
+        until = puppet.time + 1.0
+        puppet.go_on(lambda until=until: puppet.time > until)
+    puppet.go_on(lambda: text in str(puppet.doing()))
+    assert [message.data for message in puppet.requests] == ["arm"]
+    puppet.mode = "DRIVE"
+    puppet.go_on(lambda: puppet.position[0] > 10.0)
+
+
 def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
     """The reserve of the vehicle `scale` is 15 %."""
     from sensor_msgs.msg import BatteryState
