@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rfly_common.arrays import Floats
+from rfly_common.errors import PlanError
 from rfly_terrain.planning.fly import upright_flight
 from rfly_terrain.planning.plan import DRIVE, FLY, Plan, PlanPose, join_plans, steps_between
 from rfly_terrain.planning.rolling_tracks import (
@@ -123,6 +124,18 @@ class RollingFlights:
         glide = rolling.flare_energy + rolling.sink_power * height / rolling.sink_rate
         return glide - self._drive.energy(self._vehicle.mass, rolling.glide_way(height), 0.0)
 
+    def _rolls_off(self, height: float) -> bool:
+        """Return whether a rolling take-off to a height, m, saves enough."""
+        return height > LEAST_HEIGHT and bool(self.saved_by_take_off(height) > self._least_saved)
+
+    def _rolls_out(self, height: float) -> bool:
+        """Return whether a rolling landing from a height, m, saves enough."""
+        return height > LEAST_HEIGHT and bool(self.saved_by_landing(height) > self._least_saved)
+
+    @property
+    def _least_saved(self) -> float:
+        return LEAST_SAVED * (self._fly.hover_power or self._fly.power)
+
     def _gained_by(self, speed: float) -> float:
         """Return the energy, J, that a flight saves which begins or ends at a speed, m/s."""
         fly = self._fly
@@ -161,12 +174,16 @@ class RollingFlights:
         start = flight.start
         goal = flight.goal
         for _ in range(TRIES):
-            plan = self._aloft(start, goal, flight.takes_off, flight.lands)
+            try:
+                plan = self._aloft(start, goal, flight.takes_off, flight.lands)
+            except PlanError:
+                if ways == [0.0, 0.0]:
+                    raise
+                return None  # it can't begin or end there
             heights = self._heights(plan)
             up, to = heights
-            least = LEAST_SAVED * (self._fly.hover_power or self._fly.power)
-            rolls_off = off and up > LEAST_HEIGHT and self.saved_by_take_off(up) > least
-            rolls_out = down and to > LEAST_HEIGHT and self.saved_by_landing(to) > least
+            rolls_off = off and self._rolls_off(up)
+            rolls_out = down and self._rolls_out(to)
             needed = (
                 rolls_off * (self._rolling.takeoff_way(up) + SLACK),
                 rolls_out * (self._rolling.glide_way(to) + self._rolling.roll_out + SLACK),
@@ -225,6 +242,8 @@ class RollingFlights:
         """Return whether anything is against a rolling take-off on its track."""
         track = flown.take_off
         assert track is not None
+        if not self._rolls_off(flown.heights[0]):  # other heights at another place
+            return True
         if not flight.drives_before and _is_turned(flight.start, track):
             return True
         climbs = track[0] + self._rolling.run_up * _direction(track)
@@ -237,6 +256,8 @@ class RollingFlights:
         """Return whether anything is against a rolling landing on its track."""
         track = flown.landing
         assert track is not None
+        if not self._rolls_out(flown.heights[1]):
+            return True
         if not flight.drives_after and _is_turned(flight.goal, track):
             return True
         direction = _direction(track)

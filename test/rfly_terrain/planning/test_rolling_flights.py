@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, PlanError
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.fly import plan_fly
 from rfly_terrain.planning.plan import DRIVE, FLY, PlanPose
@@ -163,6 +163,44 @@ def test_without_drives_a_flight_rolls_inside_its_ends_if_the_vehicle_looks_alon
     # 30 m are less than both tracks: one of them
     plan = flights.plan(Flight(start, PlanPose(130.0, 80.0), True, True, False, False))
     assert len(plan.notes) == 1
+
+
+def test_a_take_off_that_saves_nothing_at_the_end_of_its_track_is_none():
+    """By hand: it saves 3.5 kJ - 1372 W/(m/s) · h, and 0.6 kJ are half a second of hovering.
+
+    From 2 m it saves 0.75 kJ, so its flight begins 14.6 m ahead. The ground is 0.5 m higher there,
+    and with h = 2.5 m it saves nearly nothing.
+    """
+    rolling = dataclasses.replace(MULE.rolling, climb_power=2450.0)
+    vehicle = dataclasses.replace(
+        MULE, rolling=rolling, fly=dataclasses.replace(MULE.fly, min_height=2.0)
+    )
+    terrain = ground(lambda x, _: 0.06 * np.clip(x - 106.0, 0.0, 30.0))
+
+    def aloft(start, goal, takes_off, _lands):
+        z = float(terrain.altitude(start.x, start.y)) if takes_off else None
+        start = dataclasses.replace(start, z=z)
+        return plan_fly(terrain, vehicle, start, goal, hold_altitude=True)
+
+    flights = RollingFlights(Planner(terrain), vehicle, rolling, aloft)
+    assert flights.saved_by_take_off(2.0) == pytest.approx(756.0, abs=20.0)
+    assert flights.saved_by_take_off(2.52) == pytest.approx(43.0, abs=20.0)
+    flight = Flight(PlanPose(100.0, 80.0, 0.0), PlanPose(300.0, 80.0), True, True, False, False)
+    assert [note.split()[1] for note in flights.plan(flight).notes] == ["landing"]
+
+
+def test_a_flight_that_cannot_begin_at_the_end_of_its_track_still_lands_rolling():
+    terrain = ground()
+
+    def aloft(start, goal, _takes_off, _lands):
+        if start.x > 100.0:
+            raise PlanError("start_blocked", "an object is above it")
+        return plan_fly(terrain, MULE, dataclasses.replace(start, z=0.0), goal, hold_altitude=True)
+
+    flights = RollingFlights(Planner(terrain), MULE, MULE.rolling, aloft)
+    start = PlanPose(100.0, 80.0, 0.0)
+    plan = flights.plan(Flight(start, PlanPose(300.0, 80.0), True, True, False, False))
+    assert [note.split()[1] for note in plan.notes] == ["landing"]
 
 
 def test_only_what_drives_and_flies_rolls():
