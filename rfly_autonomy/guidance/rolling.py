@@ -237,7 +237,7 @@ def rolling_plan(
     if leg.roll_off:
         height = _height(terrain, leg.points[0])
         problem = _take_off_problem(leg, take_off, glide, params, terrain, standing)
-        if leg.by_choice and hover_saved_off(leg.roll_off, leg.speeds[0], height) <= 0.0:
+        if leg.by_choice and hover_saved_off(leg.roll_off, leg.speeds[1], height) <= 0.0:
             problem = "it saves nothing"
         if problem:
             notes.append(f"no rolling take-off: {problem}")

@@ -200,3 +200,14 @@ def test_by_choice_it_rolls_where_that_saves_energy(height, notes):
     leg = FlyLeg(points, (4.0, 4.0), True, 3.0, 3.0, by_choice=True)
     assert plan(leg).notes == notes
     assert plan(dataclasses.replace(leg, by_choice=False)).notes == ()
+
+
+def test_a_take_off_counts_the_speed_of_the_way_that_follows_it():
+    """By hand, at 2 m/s: 1.25 s + 0.27 s - 3.5 m/(2 m/s); with 4 m/s in the air 0.4 s are saved.
+
+    Only the climb before it has 4 m/s.
+    """
+    points = ((0.0, 0.0, 3.5), (80.0, 0.0, 3.5))
+    leg = FlyLeg(points, (4.0, 2.0), True, 2.0, 2.0, by_choice=True)
+    assert plan(leg).notes == ("no rolling take-off: it saves nothing",)
+    assert plan(dataclasses.replace(leg, speeds=(2.0, 4.0))).notes == ()
