@@ -287,6 +287,9 @@ _REFUSED_KEYS = {
 }
 """Key that an item of each mode must not have, and the reason."""
 
+_KEYS_OF_LEGS = ("drive_speed_mps", "fly_speed_mps", "rolling", "thrust_assist")
+"""Keys of a mission that a manoeuvre has no use for."""
+
 _NEEDED_KEYS = {"waypoint": "position_m", "takeoff": "height_m"}
 """Key that an item of each mode needs."""
 
@@ -371,6 +374,9 @@ class _ScenarioReader:
         mission = self._content["mission"]
         if sum(key in mission for key in ("file", "items", "manoeuvre")) != 1:
             self._fail(("mission",), "expected exactly one of the keys file, items, manoeuvre")
+        for key in _KEYS_OF_LEGS:
+            if "manoeuvre" in mission and key in mission:
+                self._fail(("mission", key), "expected with file or items only")
 
         position = self._content.get("start", {}).get("position_m")
         place = None if position is None else tuple(position)

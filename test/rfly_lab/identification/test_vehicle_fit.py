@@ -556,6 +556,16 @@ def test_a_manoeuvre_that_cannot_be_is_refused_with_its_line(item, error):
     assert "m.yaml:6" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "key", ["rolling: true", "thrust_assist: true", "drive_speed_mps: 2", "fly_speed_mps: 2"]
+)
+def test_a_manoeuvre_has_no_use_for_the_keys_of_legs(key):
+    text = (MANOEUVRE % "{mode: takeoff, from_s: 3}").replace("mission:", f"mission:\n  {key}")
+    name = key.split(":")[0]
+    with pytest.raises(ConfigError, match=f"m.yaml:4: mission.{name}: expected with file or items"):
+        Scenario.parse(text.encode(), "m.yaml")
+
+
 def test_a_manoeuvre_takes_the_controllers_of_a_closed_loop():
     scenario = Scenario.parse((MANOEUVRE % "{mode: takeoff, from_s: 3}").encode(), "m.yaml")
     assert scenario.manoeuvre.modes == ((3.0, Mode.TAKEOFF),)
