@@ -94,8 +94,8 @@ def fly_policy(
     does not get into the air.
     """
     seed = whole_number("seed", seed, at_least=0)
-    finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
-    finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
+    wind = finite_number("wind", wind, "m/s", at_least=0.0, at_most=MOST_WIND)
+    gusts = finite_number("gusts", gusts, "m/s", at_least=0.0, at_most=MOST_GUSTS)
     course = policy.task.course
     if course not in (Course.POINT, Course.CHAIN, Course.HOP, Course.ROOF):
         raise ConfigError(f"task: {policy.facts.task!r}, expected hover, waypoints, hop or roof")

@@ -37,6 +37,8 @@ from rfly_lab.learning.task_judge import TaskJudge
 from rfly_lab.learning.tasks import ON_GROUND, Ending
 from rfly_lab.learning.views import SENSORS, sensor_names, sensors_of
 
+MOST_APART = 30.0
+"""Distance of a GPS fix from the estimate beyond which one of them is wrong, m."""
 TOLERANCE = 1e-6
 """Time by which an estimate may come before its turn, s."""
 
@@ -121,6 +123,11 @@ class PolicyPilot:
         return self.judge.ending
 
     @property
+    def has_ended(self) -> bool:
+        """True once its task is solved and over: one that goes on never is."""
+        return self.ending is Ending.SUCCESS and not self._task.goes_on
+
+    @property
     def has_landed(self) -> bool:
         """True once its task has ended on the wheels: the rotors are no longer needed."""
         return self._task.on_wheels and self.ending is Ending.SUCCESS
@@ -128,9 +135,12 @@ class PolicyPilot:
     # samples and commands
 
     def missing(self, time: float) -> list[str]:
-        """Return the names of the inputs that are lacking or too old at a time, s."""
+        """Return the names of the inputs that are lacking or too old at a time, s.
+
+        A GPS far from the estimate counts, too: its world has another origin, or it lies.
+        """
         if self._sampled is not None:
-            return self._sampled.missing(time)
+            return self._sampled.missing(time) or self._contradicted()
         heard = {
             "joints": self._joints_time,
             "wheel loads": self._loads_time,
@@ -139,6 +149,13 @@ class PolicyPilot:
         if not (self._clearance.measured(time) and math.isfinite(self._clearance.height)):
             names.append("height")
         return names
+
+    def _contradicted(self) -> list[str]:
+        """Return the GPS, with the distance, where its fix is far from the estimate."""
+        if self._sampled is None or self._estimate is None:
+            return []
+        apart = float(np.linalg.norm(self._sampled.fix - self._estimate.position))
+        return [] if apart <= MOST_APART else [f"gps ({apart:.0f} m from the estimate)"]
 
     def sense(self, samples: SensorSamples) -> None:
         """Take the samples since the last step."""

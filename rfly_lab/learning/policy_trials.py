@@ -20,14 +20,20 @@ from rfly_lab.learning.tasks import Ending
 def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.int8]:
     """Return how the first episode of each seed ends with a policy, an `Ending`, (n,).
 
-    Options are those of the environment, such as `wind`, or other `sensors` than the policy's.
-    Raise ConfigError for other seeds, and for sensors that read other numbers.
+    Options are those of the environment, such as `wind`, or other `sensors` than the policy's, not
+    what the policy was trained for. Raise ConfigError for those, for other seeds, and for sensors
+    that read other numbers.
     """
     numbers = np.asarray(seeds)
     is_whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
     if not is_whole or (numbers < 0).any():
         raise ConfigError("seeds: expected a row of whole numbers of 0 or more")
     facts = policy.facts
+    if options.get("sensors") is None:
+        options.pop("sensors", None)
+    for name, value in options.items():
+        if name in policy.environment and name != "sensors":
+            raise ConfigError(f"{name}: {value!r}, expected none: the policy has its own")
     batch = LandAirBatch(len(numbers), **{**policy.environment, **options})
     policy.check_view(batch.observation_names)
     every = np.arange(len(numbers))

@@ -31,8 +31,11 @@ from rfly_lab.learning.views import NAMES, sensor_names
 TURN = 2.0 * math.pi
 MOST_FIXES = 64
 """Most GPS fixes on their way to a vehicle."""
-SLACK = 1e-6
-"""Share of a period by which an age may lack a whole period and still count as one."""
+SLACK = 1e-3
+"""Share of a period by which an age may lack a whole period and still count as one.
+
+Times are seconds since 1970, whose floats are 0.24 µs apart.
+"""
 
 
 def _noises(p: VehicleParameters, sensors: SensorParameters) -> dict[str, NoiseModel]:
@@ -240,6 +243,12 @@ class SampledSensors:
             self._measured[NAMES[sensor]] = float(time[-1])
             values = np.asarray(numbers, float)
             self._memory.readings[0, first : first + len(values)] = values
+
+    @property
+    def fix(self) -> Floats:
+        """Last GPS fix, the antenna's position, m, world, (3,)."""
+        first = self._suite.first[kernels.GPS]
+        return self._memory.readings[0, first : first + 3]
 
     def missing(self, time: float) -> list[str]:
         """Return the names of the sensors whose samples are lacking or too old at a time, s."""

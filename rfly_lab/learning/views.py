@@ -102,7 +102,9 @@ def view_of(
     check_choice("observations", observations, OBSERVATIONS)
     rays = whole_number("lidar", lidar, at_least=0, at_most=MOST_RAYS)
     size = () if depth is None else depth
-    if not isinstance(size, tuple | list | np.ndarray) or len(size) not in (0, 2):
+    if isinstance(size, np.ndarray):
+        size = size.tolist()
+    if not isinstance(size, tuple | list) or len(size) not in (0, 2):
         raise ConfigError(f"depth: {depth!r}, expected rows and columns")
     pixels = tuple(
         whole_number("depth", number, at_least=1, at_most=MOST_PIXELS) for number in size

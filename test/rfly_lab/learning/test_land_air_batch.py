@@ -616,7 +616,20 @@ def test_what_cannot_be_used_is_said() -> None:
         batch.step([[0.0, 0.0], [0.0]])
 
 
-WRONG_TYPES = (5, 1.5, b"scale", [], {}, object(), np.zeros(3), np.zeros((2, 2)), "", 1j, type)
+WRONG_TYPES = (
+    5,
+    1.5,
+    b"scale",
+    [],
+    {},
+    object(),
+    np.zeros(3),
+    np.zeros((2, 2)),
+    "",
+    1j,
+    type,
+    np.array(5),
+)
 
 
 @pytest.mark.parametrize("option", list(inspect.signature(LandAirBatch).parameters)[1:])

@@ -19,7 +19,10 @@ from PIL import Image
 from policy_files import blind
 
 from rfly_amphibious.sensors.samples import (
+    BarometerSamples,
+    GpsSamples,
     HeightSamples,
+    ImuSamples,
     JointSamples,
     SensorSamples,
     WheelLoadSamples,
@@ -32,6 +35,7 @@ from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
+from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, ned_to_geodetic
 from rfly_lab import (
     Ending,
     LandAirBatch,
@@ -478,6 +482,38 @@ def test_a_pilot_commands_nothing_that_it_has_no_ground_for() -> None:
 
 
 @needs_runtime
+def test_a_pilot_of_samples_commands_nothing_where_the_gps_contradicts_the_estimate() -> None:
+    """As with the origin of another world, which no target shows."""
+    policy = Policy(shipped_policy("hover_by_sensors"))
+    batch = LandAirBatch(1, **policy.environment)
+    batch.seed(np.zeros(1, int), np.zeros(1, np.uint64))
+    batch.begin(np.zeros(1, int))
+    samples, estimate = known(batch, 0, policy.params)
+    now = np.array([1.0])
+    upright = np.array([[0.0, 0.0, 0.0, 1.0]])
+    pilot = PolicyPilot(policy)
+    pilot.set_targets(estimate.position[None])
+    place = np.zeros((1, 3))
+    for apart, commands in ((0.0, True), (20.0, True), (40.0, False), (1e5, False)):
+        north_east_down = (
+            estimate.position[1] + apart,
+            estimate.position[0],
+            -estimate.position[2],
+        )
+        place[0] = ned_to_geodetic(north_east_down, DEFAULT_GEO_ORIGIN)
+        whole = replace(
+            samples,
+            imu=ImuSamples(now, np.array([[0.0, 0.0, 9.8]]), np.zeros((1, 3)), upright),
+            gps=GpsSamples(now, place.copy(), np.zeros((1, 3))),
+            barometer=BarometerSamples(now, np.array([95_000.0])),
+        )
+        pilot.sense(whole)
+        assert (pilot.step(estimate) is not None) == commands
+        assert bool(pilot.missing(1.0)) != commands
+    assert pilot.missing(1.0) == ["gps (100000 m from the estimate)"]
+
+
+@needs_runtime
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
@@ -547,6 +583,10 @@ def test_trials_of_arguments_that_cannot_be_used() -> None:
     for options in ({"wind": -1.0}, {"wind": float("nan")}, {"wind": 1e9}, {"gusts": 21.0}):
         with pytest.raises(ConfigError, match=f"{next(iter(options))}: .* m/s, expected a finite"):
             fly_policy(policy, 1, **options)
+    for changed in ({"vehicle": "full"}, {"period": 0.05}, {"task": "hop"}, {"actions": "rotors"}):
+        name = next(iter(changed))
+        with pytest.raises(ConfigError, match=f"{name}: .*, expected none: the policy has its own"):
+            try_policy(policy, [1], **changed)
     rows = np.random.default_rng(1).normal(size=(3, 31))
     assert policy.act(rows).tolist() == policy.act(rows.astype(np.float32)).tolist()
 
@@ -555,7 +595,7 @@ def test_trials_of_arguments_that_cannot_be_used() -> None:
 def test_a_start_on_a_slope_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rfly_lab.learning.policy_flight.LONGEST_BEGIN", 3.0)
     with pytest.raises(ConfigError, match=r"the slope is 1\d\.\d°, expected below 10°"):
-        fly_policy(Policy(shipped_policy("hover")), 2**70)
+        fly_policy(Policy(shipped_policy("hover")), 2**70, wind="0")  # type: ignore[arg-type]
 
 
 @needs_runtime

@@ -14,7 +14,12 @@ import pytest
 from rfly_amphibious.dynamics.model import Controls, ModelState
 from rfly_amphibious.dynamics.wind import Wind, hashed
 from rfly_amphibious.sensors.noise import NoiseModel
-from rfly_amphibious.sensors.samples import GpsSamples, SensorSamples
+from rfly_amphibious.sensors.samples import (
+    BarometerSamples,
+    GpsSamples,
+    ImuSamples,
+    SensorSamples,
+)
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle import state_layout
@@ -25,6 +30,7 @@ from rfly_lab.learning import sensor_batch_kernels as kernels
 from rfly_lab.learning.episodes import episodes_of
 from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_lab.learning.sensor_batch import SampledSensors
+from rfly_lab.learning.task_judge import TaskJudge
 from rfly_lab.learning.tasks import TASKS
 from rfly_lab.learning.views import sensor_names
 
@@ -497,6 +503,32 @@ def test_a_vehicle_that_has_failed_keeps_its_last_readings() -> None:
     ages = [name.endswith("_age_s") for name in batch.observation_names]
     assert (seen[1, ~np.array(ages)] == before[1, ~np.array(ages)]).all()
     assert seen[1, ages] == pytest.approx(PERIOD)
+
+
+@pytest.mark.parametrize("epoch", [0.0, 1_900_000_000.0])
+def test_ages_of_samples_are_whole_periods_at_any_time(epoch: float) -> None:
+    """Stamps are in ns; a float of today's seconds has 0.24 µs."""
+    lean = SCALE.replace(height=None, encoders=None, wheel_loads=None)
+    batch = LandAirBatch(1, "hover", observations="sensors", sensors=lean)
+    seen = batch.observation_names.index("barometer_age_s")
+    sampled = SampledSensors(batch.params, batch.view.sensors, PERIOD)
+    judge = TaskJudge(batch.task, PERIOD, batch.params)
+    judge.set_targets(np.zeros((1, 3)))
+    for start_ns in range(0, 10**9, 37_000_003):
+        measured = np.array([epoch + 1e-9 * start_ns])
+        one = np.zeros((1, 3))
+        level = np.array([[0.0, 0.0, 0.0, 1.0]])
+        sampled.sense(
+            SensorSamples(
+                imu=ImuSamples(measured, one, one, level),
+                gps=GpsSamples(measured, one, one),
+                barometer=BarometerSamples(measured, np.array([101_325.0])),
+            )
+        )
+        for periods in range(5):
+            now = epoch + 1e-9 * (start_ns + periods * 20_000_000)
+            row = sampled.observe(batch.task, judge.layout, judge.episode, now)
+            assert row[0, seen] == pytest.approx(periods * PERIOD)
 
 
 # arguments
