@@ -249,7 +249,7 @@ class PolicyNode(Node):
                 self._send_wrench(now, wrench)
             elif pilot.has_landed:
                 self._request("land", now)
-            elif pilot.ending is Ending.SUCCESS:
+            elif pilot.has_ended:
                 self._hold(now)
         else:
             self._begin(now)

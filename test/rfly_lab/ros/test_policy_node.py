@@ -225,6 +225,16 @@ def test_it_commands_in_flight_alone_and_only_what_it_knows(domain_id: int, pupp
             puppet.peer.spin_for(0.02)
         assert not puppet.wrenches
 
+        # where it is already it hovers, and hands back by silence all the same
+        puppet.send_goal(0.0, 0.0, 5.0)
+        puppet.tell_until(lambda: puppet.doing() == "hover: success")
+        puppet.tell_until(lambda: "not known: " in puppet.doing(), sensors=False)
+        puppet.poses.clear()
+        for _ in range(10):
+            puppet.tell(sensors=False)
+            puppet.peer.spin_for(0.02)
+        assert not puppet.poses
+
         # goals that are none
         puppet.send_goal(float("nan"), 0.0, 5.0)
         puppet.tell_until(lambda: "goal_pose refused" in puppet.doing())
