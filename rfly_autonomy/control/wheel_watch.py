@@ -9,9 +9,12 @@ driven without a command; one that slips backwards while its torque is none, or 
 wheel that spins or slides by its own torque is no fault, whatever the ground. One that slips as
 most do where it would be driven, or would drag, is sound again after a while.
 
-A vehicle whose motors all get no power coasts: rolling, air and slope take just the speed that they
-take by the model, whatever the motors' command. On soft ground it is so for a moment only:
-there the motors push on until the speed is steady.
+A vehicle whose motors all get no power coasts: rolling, air, slope and wind alone change its speed,
+whatever the motors' command. What the model does not know of them, above all the wind, is the
+disturbance: the command less the observed force. It is learned slowly, so that a loss of power is
+no wind, and not at all while the vehicle seems to coast. Motors without power then show as a
+command that grows without an answer, or as a speed that slope or rolling alone change. On soft
+ground and in gusts the force grows with the command.
 """
 
 from __future__ import annotations
@@ -53,14 +56,32 @@ before it is clear that they give none.
 POWER_GAIN = 5.0
 """Gain of the observer of the motors' force, 1/s."""
 
-COASTING_SHARES = (-1.0, 0.5, 0.9)
-"""Shares of the rolling resistance between which the motors' force is none: lowest, usual, highest.
+DISTURBANCE_TIME = 1.0
+"""Time constant with which the disturbance is learned, s."""
 
-They are in the direction in which the motors are told to push. A headwind adds to the first.
-"""
+NO_PULL_SHARE = 0.2
+"""Share of the force that they are told up to which the motors' force is none, either way."""
 
-NO_PULL_SHARE = 0.08
-"""Share of the force that they are told up to which it is none, too, but for the highest."""
+LEARNED_SHARE = 0.5
+"""The same up to which the disturbance is not learned."""
+
+STEADY = 0.1
+"""Acceleration, m/s², up to which the speed is steady."""
+
+GROWTH = 0.5
+"""Rate of the command, 1/s, above which the disturbance is not learned either."""
+
+IN_VAIN = 1.6
+"""Growth of a command that has no answer."""
+
+ANSWER_SHARE = 0.2
+"""Growth of the force as a share of that of the command that is an answer."""
+
+IN_VAIN_TIME = 0.5
+"""Time that this takes at least, s."""
+
+MOVES = 0.5
+"""Speed above which the vehicle is sure to roll on, m/s."""
 
 COASTING_TIME = 0.8
 """Time for which it has to be none, s."""
@@ -77,11 +98,23 @@ class WheelWatch:
         self._coasts_for = 0.0
         """Time without a force of the motors, s."""
 
+        self._free_for = 0.0
+        """The same while slope or rolling alone change the speed, s."""
+
+        self._first_told = 0.0
+        """Force that they were told when this time began, N."""
+
+        self._first_force = 0.0
+        """Their force then, N."""
+
         self._told = 0.0
         """Force that they are told, N, low-passed as the observer is."""
 
         self._pull = ForceObserver(params.effective_mass, POWER_GAIN)
-        """Observer of their force."""
+        """Observer of their force, less the disturbance."""
+
+        self._disturbance = 0.0
+        """Force against the vehicle that the model does not know, N."""
 
         self.reset()
 
@@ -93,6 +126,7 @@ class WheelWatch:
         self._dragged_for = np.zeros(wheels)
         self._forwards = True
         self._forget_sound()
+        self._disturbance = 0.0
         self.skip_power()
 
     def _forget_sound(self) -> None:
@@ -160,21 +194,50 @@ class WheelWatch:
         self._told -= math.expm1(-POWER_GAIN * dt) * (told - self._told)
         self._pull.update(speed, -resistance, dt)
 
-        rolling = p.rolling_resistance * GRAVITY
+        # in the direction in which the motors are told to push
+        direction = math.copysign(1.0, self._told)
+        told_now = direction * told
         told = abs(self._told)
-        pull = math.copysign(1.0, self._told) * self._pull.force
-        low, high, most = (share * p.effective_mass * rolling for share in COASTING_SHARES)
-        coasts = low < pull < min(max(high, NO_PULL_SHARE * told), most)
-        fast = abs(speed) > FAST_ENOUGH
-        is_told = told > p.effective_mass * (rolling + TOLD_PULL)
-        self._coasts_for = self._coasts_for + dt if is_told and coasts and fast else 0.0
-        due = UNBRAKED_TIME if self._told * speed < 0.0 else COASTING_TIME
-        if self._coasts_for >= due - 1e-9:
+        force = direction * (self._pull.force + self._disturbance)
+
+        # rolling and slope alone push where the motors are told to, or it runs away from them
+        gained = direction * (self._pull.force - resistance) / p.effective_mass
+        free = gained > STEADY and direction * resistance < 0.0
+        brakes = self._told * speed < 0.0
+        free |= gained < -STEADY and brakes
+
+        # wind, unless the motors seem to do little
+        grows = POWER_GAIN * (told_now - told) > GROWTH * told
+        least = p.effective_mass * (p.rolling_resistance * GRAVITY + TOLD_PULL)
+        if not (told > least and force < LEARNED_SHARE * told and (grows or free)):
+            unknown = self._told - self._pull.force
+            share = -math.expm1(-dt / DISTURBANCE_TIME)
+            self._disturbance += share * (unknown - self._disturbance)
+
+        if told > least and abs(force) < NO_PULL_SHARE * told and abs(speed) > MOVES:
+            self._coasts_for += dt
+            self._free_for = self._free_for + dt if free else 0.0
+        else:
+            self._coasts_for = 0.0
+            self._free_for = 0.0
+            self._first_told = told
+            self._first_force = force
+
+        # the command grows, and the force does not
+        answer = force - self._first_force
+        in_vain = told > IN_VAIN * self._first_told
+        in_vain &= answer < ANSWER_SHARE * (told - self._first_told)
+        in_vain &= self._coasts_for >= IN_VAIN_TIME - 1e-9
+        due = UNBRAKED_TIME if brakes else COASTING_TIME
+        if in_vain or self._free_for >= due - 1e-9:
             self.faults["battery"] = "the battery gives the wheels' motors no power"
 
     def skip_power(self) -> None:
         """Begin to watch the power anew."""
         self._coasts_for = 0.0
+        self._free_for = 0.0
+        self._first_told = 0.0
+        self._first_force = 0.0
         self._told = 0.0
         self._pull = ForceObserver(self._params.effective_mass, POWER_GAIN)
 

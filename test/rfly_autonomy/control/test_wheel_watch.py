@@ -137,3 +137,30 @@ def test_soft_ground_is_no_dead_battery(speed, held):
 
 def test_motors_with_half_of_their_power_still_have_some():
     assert watched_drive(lambda _: 3.0, power=0.5) is None
+
+
+HEADWIND = 18.0
+"""Force of a headwind, N."""
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_headwind_neither_is_a_dead_battery_nor_hides_one(lost):
+    """A slope leaves 2 N of resistance, and 20 N of command less 18 N of wind keep the speed.
+
+    Without power 20 N slow down 32 kg by 0.62 m/s², and the speed controller doubles its command
+    every 0.35 s: the gain of its observer is 2 1/s.
+    """
+    watch = WheelWatch(PARAMS)
+    resistance = 2.0
+    slowing = (resistance + HEADWIND) / PARAMS.effective_mass * lost
+    dt = 0.01
+    for tick in range(-500, 200):
+        since = max(dt * tick, 0.0)
+        command = (resistance + HEADWIND) * (math.exp(2.0 * since) if lost else 1.0)
+        watch.watch_power(command, resistance, 2.5 - slowing * since, dt)
+        if "battery" in watch.faults:
+            break
+    if lost:
+        assert 0.4 < since < 1.5
+    else:
+        assert not watch.faults

@@ -14,6 +14,7 @@ from scipy.ndimage import gaussian_filter
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_lab.runs.closed_loop import run_closed_loop
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.ground_friction import GroundFriction
 from rfly_terrain.world.world import World
 
 STEP = 0.25
@@ -38,6 +39,19 @@ vehicle: scale
 mission: {items: [{mode: waypoint, position_m: [8, 2]}]}
 end: {when: mission_done, time_s: 20}
 """
+
+SIDEWAYS = """version: 1
+vehicle: scale
+seed: 133
+wind: {mean_mps: [-11.46, 1.31, 0], gust_sigma_mps: [1.37, 1.37, 0.55]}
+mission:
+  items:
+    - {mode: waypoint, position_m: [8, 0.4], speed_mps: 2.5}
+    - {mode: waypoint, position_m: [14, 0.3], speed_mps: 3.5}
+    - {mode: waypoint, position_m: [20, 3.3], speed_mps: 4.5}
+end: {when: mission_done, time_s: 60}
+"""
+"""A drive against the wind."""
 
 
 def ground(seed, slope, roughness):
@@ -75,3 +89,29 @@ def test_a_drive_over_rough_slopes_has_no_false_alarm():
     closed = run_over(DRIVE, 3, 0.3, 0.03)
     assert closed.run.reached, closed.run.ending
     assert closed.findings == ()
+
+
+def over_a_side_slope(text):
+    """Run a scenario on slippery ground whose side slope of 8° begins at x = 4 m."""
+    x, y = np.meshgrid(np.arange(-30, 80, STEP), np.arange(-40, 40, STEP), indexing="ij")
+    heights = 0.1406 * y / (1.0 + np.exp(4.0 - x))
+    terrain = HeightMap(heights, origin_x=-30.0, origin_y=-40.0, step_x=STEP, step_y=STEP)
+    world = World(terrain=terrain, friction=GroundFriction(elsewhere=0.659))
+    scenario = Scenario.parse(text.encode(), "drive")
+    return run_closed_loop(dataclasses.replace(scenario, terrain=terrain, world=world))
+
+
+@pytest.mark.exhaustive
+def test_a_drive_over_a_side_slope_against_the_wind_has_no_false_alarm():
+    closed = over_a_side_slope(SIDEWAYS)
+    assert closed.run.reached, closed.run.ending
+    assert closed.findings == ()
+
+
+@pytest.mark.exhaustive
+def test_a_battery_that_dies_in_a_headwind_is_named():
+    dies = "events: [{time_s: 5, fault: {part: battery, kind: 'off'}}]\n"
+    closed = over_a_side_slope(SIDEWAYS.replace("time_s: 60", "time_s: 8") + dies)
+    first = closed.findings[0]
+    assert first.part == "battery"
+    assert 5.3 < first.time < 7.0
