@@ -93,6 +93,8 @@ class TrajectoryNode(Node):
         # problems
         self._fleet_error = ""
         self._load_error = ""
+        self._drive_error = ""
+        """Reason why the vehicles cannot keep clear, so that none is moved."""
         self._findings: list[LimitViolation] = []
         self._loading = threading.Lock()
         self._last_ns = 0
@@ -327,8 +329,16 @@ class TrajectoryNode(Node):
             return
 
         fleet = self._apply_new_paths(fleet_time)
-        states = self._sampled(fleet, fleet_time)
-        if not len(states):
+        states = None
+        error = ""
+        try:
+            states = self._sampled(fleet, fleet_time)
+        except ConfigError as impossible:
+            error = f"fleet {fleet.name!r} cannot keep clear: {impossible}"
+        if error != self._drive_error:
+            self._drive_error = error
+            self._update_diagnostics()
+        if not states:
             return
         self._states.publish(states_to_msg(states))
         self._diagnostics.count("published_states")
@@ -446,6 +456,7 @@ class TrajectoryNode(Node):
                 (self._ground.problem, ERROR, self._ground.problem),
                 (error, ERROR, f"the last load failed, the fleet before it drives on: {error}"),
                 (terrain is None, STALE, NO_MAP_YET),
+                (self._drive_error, ERROR, self._drive_error),
                 *area_rows,
                 (self._clock_watch.problem, WARN, self._clock_watch.problem),
                 (objects_problem, WARN, objects_problem),

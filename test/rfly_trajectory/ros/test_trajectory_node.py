@@ -515,3 +515,15 @@ def test_vehicles_that_cross_keep_clear_if_they_are_to(peer, start, tmp_path, av
         peer.spin_until(lambda: told(statuses) and "late_s" in told(statuses)[2])
     else:
         assert beside == 0.0, "its plan leads through the box"
+
+
+def test_vehicles_that_cannot_keep_clear_are_an_error(peer, start, tmp_path):
+    """They need (8 + 0.1) m/s / 0.05 m/s² = 162 s to stop: a step may add 0.1 m/s."""
+    slow = CROSSING.replace("speed: 8}", "speed: 8, limits: {acceleration: 0.05}}")
+    path = tmp_path / "slow.yaml"
+    path.write_text(slow, encoding="utf-8")
+    TerrainSource(peer).publish(ground())
+    statuses = receive_diagnostics(peer)
+    start(fleet=f"'{path}'", avoidance="true")
+    peer.spin_until(lambda: told(statuses) and told(statuses)[0] == 2)
+    assert "cannot keep clear: a vehicle needs 162 s to stop" in told(statuses)[1]
