@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import runpy
 import sys
 from dataclasses import asdict, replace
@@ -18,6 +20,7 @@ from optional_parts import late_module
 from PIL import Image
 from policy_files import blind
 
+from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.samples import (
     BarometerSamples,
     GpsSamples,
@@ -52,6 +55,7 @@ from rfly_lab.learning.policy_export import forget_sources
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.tasks import TASKS
 from rfly_lab.learning.views import NAMES
+from rfly_terrain.height_map.height_map import HeightMap
 
 needs_runtime = pytest.mark.needs("onnxruntime")
 onnx = late_module("onnx")
@@ -565,6 +569,18 @@ def test_with_a_gps_of_2_cm_it_hops_to_its_place_by_the_truth_too(seed: int) -> 
     assert (flight.ending, flight.true_ending) == (Ending.SUCCESS, Ending.SUCCESS)
     assert flight.mode is Mode.DRIVE
     assert np.linalg.norm((flight.position[-1] - flight.targets[0])[:2]) < 2.0
+
+
+def test_the_goal_of_the_page_is_within_reach_of_the_scenario_that_it_starts() -> None:
+    """`rfly up amphibious` without more is the valley; it hovers 3 m above its start."""
+    root = Path(__file__).parents[3]
+    text = (root / "docs" / "howto" / "train-a-policy.md").read_text(encoding="utf-8")
+    goal = re.search(r"goal_pose .*position: \{x: (.*), y: (.*), z: (.*)\}\}\}", text)
+    assert goal is not None
+    x, y = Scenario.load("valley").start
+    above = float(HeightMap.load("JacksboroFault").altitude(x, y)) + 3.0
+    away = math.dist([float(number) for number in goal.groups()], (x, y, above))
+    assert 0.3 < away < TASKS["hover"].astray
 
 
 @needs_runtime
