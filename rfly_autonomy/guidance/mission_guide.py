@@ -30,6 +30,7 @@ from rfly_autonomy.guidance.thrust_assist import AssistGuide
 from rfly_common.frames import rotation_matrix
 from rfly_missions.mission.legs import DriveLeg, FlyLeg, Leg
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import Solids
 
 SLOW_SPEED = 0.15
 """Speed below which a vehicle may stand, m/s: an estimated speed is never quite 0."""
@@ -82,9 +83,9 @@ class MissionGuide:
 
     Heights of flights count from the ground of the take-off, as the estimate sees it: an estimate
     that is too high or too low by metres does not bring the flight nearer to the ground. Without a
-    terrain the ground is level. A vehicle that is stuck on the ground backs off and goes round the
-    place, up to `detours` times; then it gives up, and stands until other legs are given. Rotors
-    help on legs that allow it.
+    terrain the ground is level. It rolls along no track on which `solids` are. A vehicle that is
+    stuck on the ground backs off and goes round the place, up to `detours` times; then it gives up,
+    and stands until other legs are given. Rotors help on legs that allow it.
     """
 
     def __init__(
@@ -95,9 +96,10 @@ class MissionGuide:
         trust_limits: TrustLimits | None = None,
         stuck_limits: StuckLimits | None = None,
         detours: int = MOST_DETOURS,
+        solids: Solids | None = None,
     ) -> None:
         self.params = params
-        self.route = Route(params, terrain)
+        self.route = Route(params, terrain, solids)
         """Legs, map and log, which the parts share."""
 
         self._rolling = RollingGuide(self.route)

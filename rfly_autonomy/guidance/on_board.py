@@ -113,7 +113,8 @@ class OnBoard:
         self.estimator = StateEstimator(estimator, sensors, params, terrain=scenario.terrain)
         self.guide: MissionGuide | ManoeuvreGuide
         if scenario.manoeuvre is None:
-            self.guide = MissionGuide(scenario.legs, params, scenario.terrain)
+            solids = None if scenario.world is None else scenario.world.solids
+            self.guide = MissionGuide(scenario.legs, params, scenario.terrain, solids=solids)
         else:
             self.guide = ManoeuvreGuide(scenario.manoeuvre, params)
 

@@ -39,7 +39,13 @@ from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.arrays import Floats
 from rfly_missions.mission.legs import FlyLeg, Place
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.planning.rolling_tracks import EARLY_TIME, slant_problem, track_problem
+from rfly_terrain.planning.rolling_tracks import (
+    CLEAR_SHARE,
+    EARLY_TIME,
+    slant_problem,
+    track_problem,
+)
+from rfly_terrain.world.solids import Solids
 
 SPEEDING_UP = 2.5 * SPEED_LAG
 """Time in which a standing vehicle comes to a rolling speed, s."""
@@ -61,6 +67,9 @@ LATE = 2.5
 
 MOST_ROUGHNESS = 0.5
 """Deviation of a track from its straight profile, as a share of the tyre's radius."""
+
+OBJECT_STEP = 0.5
+"""Distance of the places of a track where objects are looked for, m."""
 
 ROUNDING = 1e-6
 """Length by which a way that was chosen for a track may be too short, m."""
@@ -213,11 +222,12 @@ def rolling_plan(
     params: VehicleParameters,
     terrain: HeightMap | None,
     standing: bool,
+    solids: Solids | None = None,
 ) -> RollingPlan:
     """Return the tracks of a flown leg on which its vehicle can roll.
 
     `onward`: the place to drive to after the landing, m. `standing`: whether the vehicle begins
-    from a stand.
+    from a stand. `solids`: known objects on the ground.
     """
     notes = []
     landing = rolling_landing(leg)
@@ -225,7 +235,7 @@ def rolling_plan(
     if leg.roll_out:
         glide = glide_length(leg.roll_out, _height(terrain, leg.points[-1]))
         height = _height(terrain, leg.points[-1])
-        problem = _landing_problem(leg, landing, glide, onward, params, terrain)
+        problem = _landing_problem(leg, landing, glide, onward, params, terrain, solids)
         if leg.by_choice and hover_saved_down(leg.roll_out, leg.speeds[-1], height) <= 0.0:
             problem = "it saves nothing"
         if problem:
@@ -236,7 +246,7 @@ def rolling_plan(
     take_off = rolling_take_off(leg)
     if leg.roll_off:
         height = _height(terrain, leg.points[0])
-        problem = _take_off_problem(leg, take_off, glide, params, terrain, standing)
+        problem = _take_off_problem(leg, take_off, glide, params, terrain, standing, solids)
         if leg.by_choice and hover_saved_off(leg.roll_off, leg.speeds[1], height) <= 0.0:
             problem = "it saves nothing"
         if problem:
@@ -276,6 +286,7 @@ def _take_off_problem(
     params: VehicleParameters,
     terrain: HeightMap | None,
     standing: bool,
+    solids: Solids | None,
 ) -> str:
     """Return what is against a leg's rolling take-off; "" if nothing is."""
     if track is None:
@@ -291,8 +302,12 @@ def _take_off_problem(
 
     lift_off = begin + track.speed * LIFT_OFF_TIME
     end = run_length(track.speed, standing)
-    return _ground_problem(track, 0.0, end, params, terrain) or _air_problem(
-        track, lift_off, top, height, terrain
+    return (
+        _ground_problem(track, 0.0, end, params, terrain)
+        or _air_problem(track, lift_off, top, height, terrain)
+        or _object_problem(
+            track, (0.0, max(end, top)), (lift_off, top), height, params, terrain, solids
+        )
     )
 
 
@@ -303,6 +318,7 @@ def _landing_problem(
     onward: Place | None,
     params: VehicleParameters,
     terrain: HeightMap | None,
+    solids: Solids | None,
 ) -> str:
     """Return what is against a leg's rolling landing; "" if nothing is."""
     if track is None:
@@ -320,8 +336,11 @@ def _landing_problem(
             return f"its track of {room:.1f} m is too short, expected {needed:.1f} m"
 
     early = -track.speed * EARLY_TIME
-    return _ground_problem(track, early, needed, params, terrain) or _air_problem(
-        track, 0.0, -glide, _height(terrain, leg.points[-1]), terrain
+    height = _height(terrain, leg.points[-1])
+    return (
+        _ground_problem(track, early, needed, params, terrain)
+        or _air_problem(track, 0.0, -glide, height, terrain)
+        or _object_problem(track, (-glide, needed), (0.0, -glide), height, params, terrain, solids)
     )
 
 
@@ -354,3 +373,37 @@ def _air_problem(
         return ""
     way = np.array([track.at(low), track.at(high)])
     return slant_problem(terrain, np.array(track.start), way, height)
+
+
+def _object_problem(
+    track: Track,
+    span: tuple[float, float],
+    slant: tuple[float, float],
+    height: float,
+    params: VehicleParameters,
+    terrain: HeightMap | None,
+    solids: Solids | None,
+) -> str:
+    """Return whether an object is in the way of a take-off or landing; "" if none is.
+
+    `span`: begin and end of its way, m along the track. `slant`: places where its climb or glide is
+    at the ground, and at `height` above the track's start, m. Objects may rise as high as ground.
+    """
+    if solids is None or not len(solids):
+        return ""
+    count = max(2, math.ceil((span[1] - span[0]) / OBJECT_STEP) + 1)
+    along = np.linspace(*span, count)
+    places = np.array(track.start) + along[:, None] * np.array(track.direction)
+    risen = height * np.clip((along - slant[0]) / (slant[1] - slant[0]), 0.0, 1.0)
+
+    ground = np.zeros(count)
+    base = 0.0
+    if terrain is not None:
+        ground = np.asarray(terrain.altitude(places[:, 0], places[:, 1]))
+        base = float(terrain.altitude(*track.start))
+    highest = np.where(risen > 0.0, base + CLEAR_SHARE * risen, ground)
+    highest = highest + MOST_ROUGHNESS * float(params.rolling_radius.min())
+
+    outlines = solids.outlines
+    place, which = outlines.near(places, params.reach)
+    return "an object is in its way" if (outlines.top[which] > highest[place]).any() else ""

@@ -89,7 +89,9 @@ class RollingGuide:
             following = route.legs[index + 1 : index + 2]
             drives = following and isinstance(following[0], DriveLeg)
             onward = following[0].points[0][:2] if drives else None
-            self._plan = rolling_plan(leg, onward, route.params, route.terrain, standing)
+            self._plan = rolling_plan(
+                leg, onward, route.params, route.terrain, standing, route.solids
+            )
             for note in self._plan.notes:
                 route.note(now.time, note)
         return self._plan

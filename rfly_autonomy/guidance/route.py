@@ -12,6 +12,7 @@ from typing import Protocol
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_missions.mission.legs import Leg
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import Solids
 
 
 @dataclass
@@ -23,6 +24,9 @@ class Route:
 
     terrain: HeightMap | None = None
     """Map of the ground; None: it is level."""
+
+    solids: Solids | None = None
+    """Known objects on the ground; None: none."""
 
     legs: tuple[Leg, ...] = ()
     """All legs."""

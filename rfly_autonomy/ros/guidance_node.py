@@ -82,18 +82,22 @@ class GuidanceNode(Node):
         self._mission: tuple[Leg, ...] = ()
 
         terrain = None
+        solids = None
         if settings.scenario:
             from rfly_amphibious.scenarios.scenario import Scenario
 
             loaded = Scenario.load(settings.scenario, self._ground.search_path)
             self._mission = loaded.legs
             terrain = loaded.terrain
+            solids = None if loaded.world is None else loaded.world.solids
             params = VehicleParameters.load(settings.vehicle) if settings.vehicle else loaded.params
         else:
             params = VehicleParameters.load(settings.vehicle or "scale")
         limits = declare_parameters(self, TrustParameters).limits
         stuck = declare_parameters(self, StuckParameters).limits
-        self._guide = MissionGuide((), params, terrain, limits, stuck, settings.stuck_detours)
+        self._guide = MissionGuide(
+            (), params, terrain, limits, stuck, settings.stuck_detours, solids
+        )
         self._assist_words = AssistWords()
         self._active = False
         self._doing = ""

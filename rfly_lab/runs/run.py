@@ -63,7 +63,7 @@ class MissionPilot:
         legs: Sequence[Leg],
         rotor_command: RotorQuantity = "speed",
     ) -> None:
-        self.guide = MissionGuide(legs, model.params, model.terrain)
+        self.guide = MissionGuide(legs, model.params, model.terrain, solids=model.solids)
         self._pilot = Pilot(model, self._setpoint, Mode.DRIVE, DRIVING_PERIOD, rotor_command)
 
     @property

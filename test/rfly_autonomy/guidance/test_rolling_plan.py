@@ -10,14 +10,17 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.guidance.mission_guide import MissionGuide
 from rfly_autonomy.guidance.rolling import rolling_plan
 from rfly_common.errors import ConfigError
+from rfly_lab.runs.run import run_scenario
 from rfly_missions.mission.legs import DriveLeg, FlyLeg, MissionStep, legs_of
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.world.solids import ObjectBoxes
 
 PARAMS = VehicleParameters.load("scale")
 WAY = 40.0
@@ -211,3 +214,39 @@ def test_a_take_off_counts_the_speed_of_the_way_that_follows_it():
     leg = FlyLeg(points, (4.0, 2.0), True, 2.0, 2.0, by_choice=True)
     assert plan(leg).notes == ("no rolling take-off: it saves nothing",)
     assert plan(dataclasses.replace(leg, speeds=(2.0, 4.0))).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "top", "notes"),
+    [
+        (10.0, 0.0, 0.3, ("no rolling take-off: an object is in its way",)),
+        (10.0, 3.0, 3.0, ()),
+        # half of the climb from 8.1 to 14.1 m
+        (14.0, 0.0, 1.2, ("no rolling take-off: an object is in its way",)),
+        (50.0, 0.0, 0.3, ("no rolling landing: an object is in its way",)),
+        (80.0, 0.0, 3.0, ()),
+        (50.0, 0.0, 0.03, ()),
+    ],
+)
+def test_it_rolls_into_no_object(x, y, top, notes):
+    solids = ObjectBoxes([(x, y, 0.5 * top)], [(0.1, 0.1, 0.5 * top)])
+    for terrain in (None, ground(lambda x: 0.0)):
+        assert rolling_plan(HOP, None, PARAMS, terrain, False, solids).notes == notes
+
+
+@pytest.mark.parametrize("x", [12.0, 70.0])
+def test_a_mission_that_may_roll_flies_over_a_wall_or_lands_before_it(tmp_path, x):
+    """The wall is 3 m high; the vehicle lands at 62 m, where a roll-out takes up to 15 m."""
+    world = f"version: 1\nobjects: [{{box: [0.5, 6, 3], x: {x}, y: 0}}]\n"
+    (tmp_path / "wall.yaml").write_text(world, encoding="utf-8")
+    text = """version: 1
+vehicle: scale
+world: wall.yaml
+method: semi_implicit_euler
+mission: {rolling: true, items: [{mode: takeoff, height_m: 5}, {mode: land, position_m: [62, 0]}]}
+end: {when: standing_after_landing, time_s: 90}
+"""
+    run = run_scenario(Scenario.parse(text.encode(), "s.yaml", "s", tmp_path))
+    assert run.reached, run.ending
+    assert not run.final.crashed
+    assert any("an object is in its way" in text for _, text in run.log)
