@@ -119,7 +119,10 @@ class _MixedPlanner:
         for rolls in (False, True) if self._rolling is not None else (False,):
             yield partial(self._planned, flight, rolls)
             if self._starts_low or self._ends_low:
-                yield partial(self._through_graph, rolls)
+                yield partial(self._through_graph, rolls, rolls)
+        if self._rolling is not None and (self._starts_low or self._ends_low):
+            # where the ground forbids what the graph hoped for
+            yield partial(self._through_graph, False, True)
 
     def _on_ground(self, name: str, pose: PlanPose) -> bool:
         """Return whether a pose is on the ground; raise PlanError where it lies off the map."""
@@ -196,16 +199,17 @@ class _MixedPlanner:
             [flown, upright_flight(self._vehicle, flown.position[-1], self._ground(goal), heading)]
         )
 
-    def _through_graph(self, rolls: bool) -> Plan:
-        """Return the cheapest path over the graph; `rolls`: with rolling take-offs and landings.
+    def _through_graph(self, hopes: bool, rolls: bool) -> Plan:
+        """Return the cheapest path over the graph; its runs are planned finely.
 
-        Its runs on the ground and in the air are planned finely.
+        `hopes`: rolling take-offs and landings count in the graph as if all ground allowed them.
+        `rolls`: in the plan they roll where the ground allows it.
         """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import dijkstra
 
         points, edges, heights = self._graph
-        edges = [*edges, *self._taken_off(points, heights, rolls)]
+        edges = [*edges, *self._taken_off(points, heights, hopes)]
         count = len(points)
         from_, to, energy = (np.concatenate(part) for part in zip(*edges, strict=True))
         graph = coo_array(

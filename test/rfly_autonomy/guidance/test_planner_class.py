@@ -194,6 +194,35 @@ def test_a_plan_that_rolls_has_the_energy_of_the_simulated_trip(seed):
         assert len(plan.notes) == 2, "it rolls off and out"
 
 
+def test_where_the_graph_hopes_too_much_the_plan_rolls_on_the_way_of_stands():
+    """On hills it flew where it hoped to roll, and could not; the pilot rolled on the plan's way.
+
+    The plan had 90 kJ from stand to stand; the simulated trip took 69 kJ.
+    """
+    rng = np.random.default_rng([99, 24])
+    rng.choice([3.0, 5.0, 10.0])
+    width = int(rng.integers(100, 180))
+    x, y = np.meshgrid(np.arange(width), np.arange(60), indexing="ij")
+    heights = sum(
+        rng.uniform(0, 0.4)
+        * np.sin(x / rng.uniform(8, 25) + rng.uniform(0, 6))
+        * np.cos(y / rng.uniform(8, 25) + rng.uniform(0, 6))
+        for _ in range(3)
+    )
+    ends = [0.0, rng.uniform(-6, 6), rng.uniform(-6, 6)]
+    heights = heights + np.interp(x, [0, width / 2, width], ends)
+    heights = heights + (np.abs(x - width // 2) < rng.uniform(1.5, 6)) * rng.uniform(1, 8)
+    terrain = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.5, step_y=1.5)
+
+    vehicle = dataclasses.replace(ROLLING, fly=dataclasses.replace(ROLLING.fly, min_height=3.0))
+    begin = PlanPose(15.3305, 15.3175)
+    plan = Planner(terrain).mixed(vehicle, begin, PlanPose(185.453, 62.8079))
+    run = simulated(plan, terrain, rolls=True)
+    assert run.reached, run.ending
+    assert plan.energy == pytest.approx(run.battery_energy, rel=0.05)
+    assert len(plan.notes) == 2
+
+
 @pytest.mark.parametrize(
     ("rise", "seed"),
     [
