@@ -23,9 +23,10 @@ async def exchange(system: Any) -> dict[str, Any]:
     from mavsdk.plugins.geofence import Circle, FenceType, GeofenceData, Point, Polygon
     from mavsdk.plugins.mission_raw import MissionItem
 
-    # the mission of another client
+    # the mission of another client, once the node has heard of it
     missions = MissionRawAsync(system)
-    mission = await missions.download_mission()
+    while not (mission := await missions.download_mission()):
+        await asyncio.sleep(0.2)
     progress = await first(missions.subscribe_mission_progress(), lambda p: p.current == 1)
     seen: dict[str, Any] = {
         "mission": [[item.frame, item.command, item.x, item.y, item.z] for item in mission],
