@@ -244,6 +244,7 @@ def test_mavproxy_reads_writes_and_flies(start, peer, tmp_path):
             assert got[7:10] == pytest.approx(wanted[7:10], abs=1e-5)
 
         # take off, fly the mission, land
+        proxy.until("GPS lock")
         proxy.say("arm throttle", "ARMED")
         proxy.say("long DO_SET_MODE 1 4 2", "DO_SET_MODE: ACCEPTED")
         peer.spin_until(lambda: poses[-1].pose.position.z > 5.5)
