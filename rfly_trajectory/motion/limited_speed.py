@@ -7,30 +7,40 @@ The speed at each place is bounded by the bend there. Of all speeds below this b
 one gains speed with the whole acceleration or loses it with the whole deceleration wherever it is
 below it: one pass along the path and one back find it (Bobrow, Dubowsky and Gibson, Time-optimal
 control of robotic manipulators along specified paths, 1985, in the form for one mass).
+
+With a jerk, the place is averaged over a span of time τ = acceleration / jerk, so that the
+acceleration changes at (a(t) - a(t - τ)) / τ (Biagiotti and Melchiorri, Trajectory Planning for
+Automatic Machines and Robots, 2008, section 4.6). A ramp becomes the S-curve. For this the speed
+first keeps the bounds of all places within the span, and each highest speed is held for τ.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_trajectory.kernels.tables import POLYNOMIAL
 from rfly_trajectory.motion.speed_profile import AtEnd, Schedule, SpeedProfile, schedule
 from rfly_trajectory.paths.path import Path, altitudes, join_profiles
 
 STEP = 0.25
-"""Distance between places at which the speed is found, m, unless that needs more than MOST_STEPS.
+"""Distance between places at which the speed is found, m, on paths that are neither short nor long.
 """
+FEWEST_STEPS = 100
 MOST_STEPS = 4000
-"""Largest number of such steps of a path."""
+"""Smallest and largest number of such steps of a path."""
 MOST_FIRST_LAPS = 1000
 """Largest number of laps on which a vehicle still gains speed."""
+_TOO_MANY_LAPS = f"it would gain speed for more than {MOST_FIRST_LAPS} laps"
+NEXT_LENGTH = 1.05
+"""Ratio of the lengths over which a highest speed may be held."""
 SAMPLES = 4
 """Samples of the bend in each step, beside the joints of the path; the tightest one counts."""
 SAMPLED = 1e-3
@@ -73,37 +83,29 @@ def limited_schedule(
     """Return the motion of `speed_profile.schedule` with the speed that the limits leave.
 
     It starts from standstill. `offsets`: the members of a formation, m ahead and left, all of which
-    keep the limits. Raise ConfigError for a profile with a jerk, and for what `schedule` refuses.
+    keep the limits. Raise ConfigError for what `schedule` refuses.
     """
     plain = schedule(path.length, path.closed, profile, at_end, phase)
     if profile.cruise == 0.0:
         return plain
-    if profile.jerk is not None:
-        raise ConfigError("keeps no jerk: expected speed without it", key="keep_limits")
 
     begin = plain.pieces[0][1]
-    motion = _Motion(profile, limits)
 
     def steps(start: float, end: float) -> _Steps:
         return _bounded(path, start, end, profile.cruise, limits, offsets)
 
-    if at_end == "repeat":
-        loop_start = motion.laps(steps(begin, begin + path.length))
-        return Schedule(motion.pieces, loop_start, motion.time - loop_start)
+    up = min(profile.acceleration or math.inf, limits.acceleration)
+    down = min(profile.deceleration or up, limits.acceleration)
+    jerk = profile.jerk
+    if jerk is None:
+        return _Motion(up, down, 0.0).schedule(path, at_end, begin, steps)
 
-    if at_end == "stop":
-        end = begin + path.length if path.closed else path.length
-        motion.trip(steps(begin, end))
-        motion.pieces.append((motion.time, end, 0.0, 0.0, 0.0))
-        return Schedule(motion.pieces, 0.0, math.inf)
-
-    # out once, then there and back
-    motion.trip(steps(begin, path.length))
-    loop_start = motion.time
-    whole = steps(0.0, path.length)
-    motion.trip(_Steps(*(array[::-1] for array in whole)))
-    motion.trip(whole)
-    return Schedule(motion.pieces, loop_start, motion.time - loop_start)
+    # what a straight path of this length allows to reach
+    profile = dataclasses.replace(profile, acceleration=up, deceleration=down)
+    straight = schedule(path.length, path.closed, profile, at_end, phase)
+    most = max(abs(acceleration) for _, _, _, acceleration, _ in straight.pieces)
+    motion = _Motion(min(up, most), min(down, most), most / jerk)
+    return motion.schedule(path, at_end, begin, steps)
 
 
 def _bounded(
@@ -122,7 +124,7 @@ def _bounded(
     """
     if begin == end:
         return _Steps(np.array([begin, end]), np.zeros(2), np.array([limits.acceleration]))
-    count = min(max(math.ceil((end - begin) / STEP), 2), MOST_STEPS)
+    count = min(max(math.ceil((end - begin) / STEP), FEWEST_STEPS), MOST_STEPS)
     least = np.full(count, cruise**2)
     stretch = np.ones(count)
     change = np.zeros(count)
@@ -189,78 +191,221 @@ def _gains(acceleration: float, steps: _Steps) -> Floats:
     return 2.0 * step * np.minimum(acceleration, steps.acceleration)
 
 
+def _least_near(values: Floats, reach: Ints) -> Floats:
+    """Return the least of the values, (n,), that are no farther than a reach, (n,), from each."""
+    n = len(values)
+    # rows: the least of 1, 2, 4, … values from each on
+    least = [values]
+    while 2 ** len(least) <= n:
+        half = 2 ** (len(least) - 1)
+        ahead = np.append(least[-1][half:], np.full(half, math.inf))
+        least.append(np.minimum(least[-1], ahead))
+    table = np.stack(least)
+
+    places = np.arange(n)
+    first = np.maximum(places - reach, 0)
+    last = np.minimum(places + reach, n - 1)
+    row = np.frexp(last - first + 1.0)[1] - 1
+    return np.minimum(table[row, first], table[row, last + 1 - 2**row])
+
+
+def _durations(s: Floats, squares: Floats) -> Floats:
+    """Return the times, (n,), s, from place to place, (n + 1,), with these squared speeds."""
+    speed = np.sqrt(squares)
+    return 2.0 * np.abs(np.diff(s)) / (speed[1:] + speed[:-1])
+
+
+def _held(speed: Floats, step: float, span: float) -> Floats:
+    """Return the largest speeds at places, m/s, of which each highest one is held for a span, s.
+
+    A speed that is held over k steps of the path, m, may be k steps in the span.
+    """
+    from scipy.ndimage import grey_opening
+
+    held = np.full_like(speed, speed.min())
+    count = 1
+    while True:
+        flat = grey_opening(speed, size=count + 1, mode="nearest")
+        held = np.maximum(held, np.minimum(flat, count * step / span))
+        if flat.max() * span <= count * step:
+            return held
+        count = math.ceil(count * NEXT_LENGTH)
+
+
+class _Drive(NamedTuple):
+    """A motion in pieces of constant acceleration."""
+
+    time: Floats
+    """Begin of each piece, and the end, (n + 1,), s."""
+    s: Floats
+    """Arc length then, (n + 1,), m."""
+    speed: Floats
+    """Speed along the path then, (n + 1,), m/s."""
+    acceleration: Floats
+    """Acceleration from then on, (n + 1,), m/s²; 0 from the end on."""
+
+    @classmethod
+    def between(cls, s: Floats, squares: Floats, least_change: float) -> _Drive:
+        """Return the motion between places, (n + 1,), with these squared speeds.
+
+        Pieces whose accelerations differ by less than `least_change`, m/s², are one piece.
+        """
+        step = np.diff(s)
+        speed = np.copysign(np.sqrt(squares), step[0])
+        acceleration = np.append(np.diff(squares) / (2.0 * step), 0.0)
+        time = np.append(0.0, np.cumsum(_durations(s, squares)))
+        is_kept = np.append(True, np.abs(np.diff(acceleration)) > least_change)
+        is_kept[-1] = True
+        return cls(time[is_kept], s[is_kept], speed[is_kept], acceleration[is_kept])
+
+    def averaged(self, span: float) -> list[tuple[float, float, float, float, float]]:
+        """Return the motion whose place is the average over the last span of time, s.
+
+        Pieces are as in `Schedule`, and the last one is the end. The motion stands before its
+        begin, and goes on at its last speed.
+        """
+        if span == 0.0:
+            return [(*row, 0.0) for row in zip(*(array.tolist() for array in self), strict=True)]
+        times = np.unique(np.concatenate([self.time, self.time + span]))
+        times = times[np.append(True, np.diff(times) > 1e-9 * span)]
+        moved = (self._at(times)[:3] - self._at(times - span)[:3]) / span
+        # accelerations are constant between the times
+        middle = times + 0.5 * np.append(np.diff(times), span)
+        change = self._at(middle)[3] - self._at(middle - span)[3]
+        rows = (array.tolist() for array in (times, *moved, change / span))
+        return list(zip(*rows, strict=True))
+
+    def _at(self, time: Floats) -> Floats:
+        """Return the integral of the place over time, m s, place, speed and acceleration, (4, k).
+
+        The integral counts from the begin.
+        """
+        lasts = np.diff(self.time)
+        areas = lasts * (
+            self.s[:-1] + lasts * (0.5 * self.speed[:-1] + lasts * (self.acceleration[:-1] / 6.0))
+        )
+        area = np.append(0.0, np.cumsum(areas))
+
+        piece = np.maximum(np.searchsorted(self.time, time, "right") - 1, 0)
+        t = time - self.time[piece]
+        s = self.s[piece]
+        speed = self.speed[piece]
+        acceleration = np.where(t < 0.0, 0.0, self.acceleration[piece])
+        return np.stack(
+            [
+                area[piece] + t * (s + t * (0.5 * speed + t * (acceleration / 6.0))),
+                s + t * (speed + t * (0.5 * acceleration)),
+                speed + t * acceleration,
+                acceleration,
+            ]
+        )
+
+
 class _Motion:
-    """Pieces of constant acceleration in order of time."""
+    """Builder of a motion, whose place is averaged over a span of time."""
 
-    def __init__(self, profile: SpeedProfile, limits: BendLimits) -> None:
-        self._up = profile.acceleration or math.inf
-        self._down = profile.deceleration or self._up
-        self._most = limits.acceleration
-        self.pieces: list[tuple[float, float, float, float, float]] = []
-        """As in `Schedule`."""
-        self.time = 0.0
-        """End of the last piece, s."""
+    def __init__(self, up: float, down: float, span: float) -> None:
+        self._up = up
+        self._down = down
+        self._span = span
+        self._pieces: list[tuple[float, float, float, float, float]] = []
+        self._time = 0.0
 
-    def trip(self, steps: _Steps) -> None:
+    def schedule(
+        self, path: Path, at_end: AtEnd, begin: float, steps: Callable[[float, float], _Steps]
+    ) -> Schedule:
+        """Return the motion from an arc length, m; `steps` gives the part between two of them."""
+        if at_end == "repeat":
+            return self._laps(steps(begin, begin + path.length))
+
+        if at_end == "stop":
+            end = begin + path.length if path.closed else path.length
+            self._trip(steps(begin, end))
+            self._pieces.append((self._time, end, 0.0, 0.0, 0.0))
+            return Schedule(self._pieces, 0.0, math.inf)
+
+        # out once, then there and back
+        self._trip(steps(begin, path.length))
+        loop_start = self._time
+        whole = steps(0.0, path.length)
+        self._trip(_Steps(*(array[::-1] for array in whole)))
+        self._trip(whole)
+        return Schedule(self._pieces, loop_start, self._time - loop_start)
+
+    def _trip(self, steps: _Steps) -> None:
         """Add a trip from rest to rest."""
         if steps.s[0] == steps.s[-1]:
             return
-        bound = steps.square.copy()
-        bound[[0, -1]] = 0.0
-        self._drive(steps.s, self._fastest(bound, steps))
+        near = self._near(steps)
+        near.square[[0, -1]] = 0.0
+        squares = self._held(near, self._fastest(near))
+        drive = _Drive.between(steps.s, squares, 1e-9 * self._down)
+        pieces = drive.averaged(self._span)
+        self._pieces += [(self._time + t, s, v, a, j) for t, s, v, a, j in pieces[:-1]]
+        self._time += pieces[-1][0]
 
-    def laps(self, lap: _Steps) -> float:
-        """Add laps from rest until they are all alike, and one of these; return its begin, s."""
+    def _laps(self, lap: _Steps) -> Schedule:
+        """Return laps from rest until they are all alike, and one of these, which repeats."""
         n = len(lap.s) - 1
         length = float(lap.s[-1] - lap.s[0])
 
         # the lap that repeats has its like before and behind it
-        three = _Steps(
-            lap.s,
-            np.concatenate([lap.square[:-1], lap.square[:-1], lap.square]),
-            np.tile(lap.acceleration, 3),
+        near = self._near(
+            _Steps(
+                lap.s,
+                np.concatenate([lap.square[:-1], lap.square[:-1], lap.square]),
+                np.tile(lap.acceleration, 3),
+            )
         )
-        steady = self._fastest(three.square, three)[n : 2 * n + 1]
+        steady = self._held(near, self._fastest(near))[n : 2 * n + 1]
         steady[-1] = steady[0]
+        period = float(_durations(lap.s, steady).sum())
+        if self._span > MOST_FIRST_LAPS * period:
+            raise ConfigError(_TOO_MANY_LAPS, key="keep_limits")
 
         # laps on which the speed is still gained
-        gained = np.append(0.0, np.cumsum(_gains(self._up, lap)))
-        square = 0.0
-        for number in range(MOST_FIRST_LAPS):
-            if square >= steady[0] * (1.0 - 1e-9):
-                loop_start = self.time
-                self._drive(lap.s + number * length, steady)
-                return loop_start
-            squares = np.minimum(steady, square + gained)
-            self._drive(lap.s + number * length, squares)
-            square = float(squares[-1])
-        raise ConfigError(
-            f"it would gain speed for more than {MOST_FIRST_LAPS} laps", key="keep_limits"
+        gains = _gains(self._up, _Steps(lap.s, steady, near.acceleration[n : 2 * n]))
+        gained = np.append(0.0, np.cumsum(gains))
+        first = [np.minimum(steady, gained)]
+        while first[-1][-1] < steady[0] * (1.0 - 1e-9):
+            if len(first) == MOST_FIRST_LAPS:
+                raise ConfigError(_TOO_MANY_LAPS, key="keep_limits")
+            first.append(np.minimum(steady, first[-1][-1] + gained))
+        if self._span:  # in which the last highest speed is held
+            first.append(steady)
+        square = np.append(np.concatenate([each[:-1] for each in first]), steady[-1])
+        square = self._held(lap, square)
+
+        # the lap that repeats, and what averages need behind it
+        laps = len(first) + 1 + math.ceil(self._span / period)
+        square = np.concatenate([square, *[steady[1:]] * (laps - len(first))])
+        s = np.linspace(lap.s[0], lap.s[0] + laps * length, laps * n + 1)
+        drive = _Drive.between(s, square, 1e-9 * self._down)
+        begin = slice(len(first) * n + 1)
+        loop_start = float(_durations(s[begin], square[begin]).sum()) + self._span
+        pieces = [each for each in drive.averaged(self._span) if each[0] < loop_start + period]
+        return Schedule(pieces, loop_start, period)
+
+    def _near(self, steps: _Steps) -> _Steps:
+        """Return steps bounded by all places that the average at a place may come from."""
+        step = float(abs(steps.s[1] - steps.s[0]))
+        speed = np.sqrt(self._fastest(steps))
+        strongest = max(self._up, self._down)
+        reach = self._span * (0.5 * speed + strongest * self._span / 3.0)
+        nodes = np.minimum(np.ceil(reach / step), len(speed)).astype(np.int64)
+        return steps._replace(
+            square=_least_near(steps.square, nodes),
+            acceleration=_least_near(steps.acceleration, np.maximum(nodes[1:], nodes[:-1])),
         )
 
-    def _fastest(self, bound: Floats, steps: _Steps) -> Floats:
-        """Return the largest squared speeds below a bound."""
-        forward = _gaining(bound, _gains(self._up, steps))
+    def _held(self, steps: _Steps, squares: Floats) -> Floats:
+        """Return the largest squared speeds of which each highest one is held for the span."""
+        if self._span == 0.0:
+            return squares
+        return _held(np.sqrt(squares), float(abs(steps.s[1] - steps.s[0])), self._span) ** 2
+
+    def _fastest(self, steps: _Steps) -> Floats:
+        """Return the largest squared speeds below the bounds."""
+        forward = _gaining(steps.square, _gains(self._up, steps))
         back = _gaining(forward[::-1], _gains(self._down, steps)[::-1])
         return np.maximum(back[::-1], 0.0)
-
-    def _drive(self, s: Floats, squares: Floats) -> None:
-        """Add pieces between places with these squared speeds; alike ones are one piece."""
-        step = float(s[1] - s[0])
-        sign = math.copysign(1.0, step)
-        speed = np.sqrt(squares)
-        acceleration = np.diff(squares) / (2.0 * abs(step))
-        duration = 2.0 * abs(step) / (speed[1:] + speed[:-1])
-        begin = self.time + np.append(0.0, np.cumsum(duration))
-
-        changes = np.abs(np.diff(acceleration)) > 1e-9 * self._most
-        first = np.flatnonzero(np.append(True, changes))
-        rows = zip(
-            begin[first].tolist(),
-            s[first].tolist(),
-            (sign * speed[first]).tolist(),
-            (sign * acceleration[first]).tolist(),
-            strict=True,
-        )
-        self.pieces += [(*row, 0.0) for row in rows]
-        self.time = float(begin[-1])

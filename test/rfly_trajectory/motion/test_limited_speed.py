@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rfly_common.errors import ConfigError
 from rfly_trajectory import Circle, Line, Polyline, SpeedProfile, Spline
 from rfly_trajectory.motion.limited_speed import BendLimits, limited_schedule
-from rfly_trajectory.motion.speed_profile import Schedule, join_schedules, progress
+from rfly_trajectory.motion.speed_profile import Schedule, join_schedules, progress, schedule
 from rfly_trajectory.paths.path import Path, altitude_profile
 
 LIMITS = BendLimits(2.0, 1.0)
@@ -189,6 +189,64 @@ def test_no_slow_search_finds_a_faster_trip(points, cruise):
     assert slow * (1.0 - 1e-3) <= trip_time(done) <= slow * 1.05
 
 
-def test_a_jerk_is_refused():
-    with pytest.raises(ConfigError, match="keeps no jerk"):
-        limited_schedule(LINE, SpeedProfile(8.0, 2.0, jerk=1.0), "stop", 0.0, LIMITS)
+@given(st.floats(0.5, 300.0), st.floats(1.0, 20.0), st.floats(0.5, 3.0), st.floats(0.2, 10.0))
+@settings(max_examples=40, deadline=None)
+def test_with_a_jerk_a_straight_trip_is_nearly_the_fastest_s_curve(distance, cruise, most, jerk):
+    """The fastest one is that of `schedule`; where it holds its speed, both are the same."""
+    profile = SpeedProfile(cruise, most, jerk=jerk)
+    line = Line((0.0, 0.0), (distance, 0.0)).path()
+    done = limited_schedule(line, profile, "stop", 0.0, BendLimits(2.0, 9.0))
+    fastest = trip_time(schedule(distance, False, profile, "stop"))
+    assert fastest * (1.0 - 1e-9) <= trip_time(done) <= fastest * 1.06
+    ramps = cruise * (cruise / most + most / jerk)
+    if cruise * jerk >= most**2 and distance >= ramps + cruise * most / jerk + 0.5:
+        assert trip_time(done) == pytest.approx(fastest, rel=1e-3)
+
+
+def test_with_a_jerk_from_rest_on_a_circle():
+    """To √(2 · 8) = 4 m/s at 1 m/s² and 0.5 m/s³: 4 + 2 s, by symmetry 12 m, then laps."""
+    ring = Circle((0.0, 0.0), 8.0).path()
+    done = limited_schedule(
+        ring, SpeedProfile(10.0, jerk=0.5, acceleration=1.0), "repeat", 0, LIMITS
+    )
+    assert done.loop_period == pytest.approx(ring.length / 4.0)
+    s, speed, acceleration = motion(done, [2.0, 3.0, 6.0, 60.0])
+    assert s[:3] == pytest.approx([0.5 * 2.0**3 / 6.0, 2.0 / 3.0 + 1.0 + 0.5, 12.0], abs=1e-3)
+    assert speed == pytest.approx([1.0, 2.0, 4.0, 4.0], rel=1e-4)
+    assert acceleration == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=1e-2)
+    beyond = (s[3] - 12.0 - 54.0 * 4.0) / ring.length
+    assert beyond == pytest.approx(round(beyond), abs=1e-3)
+
+
+@pytest.mark.parametrize("at_end", ["stop", "ping_pong", "repeat"])
+@pytest.mark.parametrize("jerk", [0.2, 1.0, 8.0])
+@pytest.mark.parametrize("left", [0.0, -3.0])
+def test_with_a_jerk_all_limits_are_kept_without_a_step(at_end, jerk, left):
+    points = [(0.0, 0.0), (30.0, 5.0), (20.0, 40.0), (70.0, 60.0)]
+    path = Spline(points, closed=at_end == "repeat").path()
+    profile = SpeedProfile(12.0, 0.9, 0.7, jerk)
+    done = limited_schedule(path, profile, at_end, 0.0, LIMITS, ((0.0, left),))
+    end = trip_time(done) if at_end == "stop" else done.loop_start + 2.5 * done.loop_period
+    times = np.linspace(0.0, end, 40_001)
+    rows = progress(join_schedules([done], [0.0]), np.zeros(len(times), np.int64), times)
+    s, speed, acceleration, rate = rows.T
+    curvature = path.at(np.mod(s, path.length) if path.closed else s).curvature
+    own = 1.0 - curvature * left
+    assert (np.abs(curvature) * own * speed**2).max() <= 2.0 * (1.0 + 1e-3)
+    assert (np.abs(acceleration) * own).max() <= 1.0 + 1e-6
+    assert np.abs(acceleration).max() <= 0.9 * (1.0 + 1e-6)
+    assert np.abs(rate).max() <= jerk * (1.0 + 1e-6)
+
+    # nothing jumps, also where the loop begins anew
+    step = times[1]
+    if path.closed:
+        s = np.unwrap(s, period=path.length)
+    assert np.diff(s) == pytest.approx(0.5 * (speed[1:] + speed[:-1]) * step, abs=2e-6)
+    assert np.abs(np.diff(speed)).max() <= 0.91 * step
+    assert np.abs(np.diff(acceleration)).max() <= 1.01 * jerk * step
+
+
+def test_a_jerk_that_would_take_too_many_laps_is_told():
+    ring = Circle((0.0, 0.0), 0.5).path()
+    with pytest.raises(ConfigError, match="for more than 1000 laps"):
+        limited_schedule(ring, SpeedProfile(9.0, 1.0, jerk=1e-7), "repeat", 0.0, LIMITS)
