@@ -148,7 +148,7 @@ def short_types(
 
 
 def append_generated_part(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Give the pages of docs/reference what follows from the code."""
+    """Give the pages of docs/reference what follows from code or data."""
     source[0] = full_page(Path(app.env.doc2path(docname)))
 
 

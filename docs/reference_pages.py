@@ -1,11 +1,11 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Parts of pages of docs/reference that follow from the code. Git has only what precedes them.
+"""Parts of pages of docs/reference that follow from code or data. Git has only what precedes them.
 
 `make docs` appends them (docs/conf.py), and `python docs/reference_pages.py PAGE` prints one.
 Commands come from the `rfly` application, messages from msg/, srv/ and action/, parameters from the
-dataclasses that declare them, models from their list.
+dataclasses that declare them, models from their list, the fault matrix from the table of its runs.
 """
 
 from __future__ import annotations
@@ -234,8 +234,24 @@ def models_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+# --- fault matrix
+
+
+def fault_matrix_page() -> str:
+    """Return the goals and the judged cases of the fault matrix, from the table of its runs."""
+    from rfly_lab.runs.fault_matrix import read_matrix
+    from rfly_lab.runs.fault_page import matrix_page
+
+    table = "docs/reference/fault-matrix.csv"
+    page = matrix_page(
+        read_matrix(ROOT / table), f"rfly sim faults --out {table}", "a source tree of rfly_suite"
+    )
+    return page.partition("\n\n")[2]  # the title is in git
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli": commands_page,
+    "fault-matrix": fault_matrix_page,
     "measurements": measurements_page,
     "messages": messages_page,
     "models": models_page,

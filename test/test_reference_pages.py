@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -64,6 +65,15 @@ def test_the_power_of_driving_is_next_to_the_measured_one():
     driving = section("measurements", "Power of driving")
     assert "| 0.787 | 68 … 92 | 13.5 |" in driving
     assert "4.67 W in the third, -3 %" in driving.replace("\n  ", " ")
+
+
+def test_each_fault_of_the_table_is_a_row_of_the_fault_matrix():
+    with (REFERENCE / "fault-matrix.csv").open(encoding="utf-8") as table:
+        cases = {(run["part"], run["kind"], run["mode"]) for run in csv.DictReader(table)}
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \| ([^|]*) \|", page("fault-matrix"), re.MULTILINE)
+    assert len(rows) > 90
+    assert len(set(rows)) == len(rows)
+    assert set(rows) == cases
 
 
 def test_the_messages_are_the_files():
