@@ -25,6 +25,8 @@ from numpy.typing import ArrayLike
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.budgets import SCALED
+
 DISAGREES = "DISAGREES"
 SHORT_VARIABLE = "RFLY_BENCH_SHORT"
 """Environment variable, 1 for a short run, which shows that benchmarks run, not how fast."""
@@ -229,11 +231,15 @@ def print_table(rows: Iterable[Row], console: Console | None = None) -> None:
 
 
 def markdown_table(rows: Iterable[Row]) -> str:
-    """Return the rows as a table in Markdown, without times: those depend on the machine."""
-    lines = ["| what | compared with | ratio | target | |", "| --- | --- | --- | --- | --- |"]
+    """Return the rows as a table in Markdown, without times: those depend on the machine.
+
+    A ratio without a word is met.
+    """
+    lines = ["| what | compared with | ratio | target |", "| --- | --- | --- | --- |"]
     for row in rows:
-        ratio = "–" if row.failure else f"{row.ratio:,.3g}"
-        verdict = f"failed: {row.failure}" if row.failure else row.verdict
-        cells = (row.name, row.peer_name, ratio, row.target, verdict)
+        ratio = f"failed: {row.failure}" if row.failure else f"{row.ratio:,.3g}"
+        if row.verdict in ("missed", "invalid"):
+            ratio += f" **{row.verdict}**"
+        cells = (row.name, row.peer_name.removesuffix(f", {SCALED}"), ratio, row.target)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)

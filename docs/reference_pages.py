@@ -5,13 +5,16 @@
 
 `make docs` appends them (docs/conf.py), and `python docs/reference_pages.py PAGE` prints one.
 Commands come from the `rfly` application, messages from msg/, srv/ and action/, parameters from the
-dataclasses that declare them, models from their list, the fault matrix from the table of its runs.
+dataclasses that declare them, models from their list, reasons from their enum, the
+fault matrix from the table of its runs.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -249,6 +252,23 @@ def fault_matrix_page() -> str:
     return page.partition("\n\n")[2]  # the title is in git
 
 
+# --- reasons on /diagnostics
+
+
+def reasons_page() -> str:
+    """Return the codes of a status's reasons, from the docstrings of their enum."""
+    from rfly_common import diagnostic_reasons
+
+    tree = ast.parse(inspect.getsource(diagnostic_reasons.Reason))
+    lines = ["| reason | meaning | subject |", "| --- | --- | --- |"]
+    for code, text in itertools.pairwise(tree.body[0].body):  # type: ignore[attr-defined]
+        if isinstance(code, ast.Assign):
+            meaning, _, subject = text.value.value.partition(" Subject: ")
+            cells = (ast.literal_eval(code.value), meaning.rstrip("."), subject.rstrip("."))
+            lines.append("| `{}` | {} | {} |".format(*cells))
+    return "\n".join(lines) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli": commands_page,
     "fault-matrix": fault_matrix_page,
@@ -256,6 +276,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "messages": messages_page,
     "models": models_page,
     "parameters": parameters_page,
+    "reasons": reasons_page,
 }
 """Functions that return the generated part of a page, by its name in docs/reference."""
 
