@@ -5,13 +5,14 @@
 
 `make docs` appends them (docs/conf.py), and `python docs/reference_pages.py PAGE` prints one.
 Commands come from the `rfly` application, messages from msg/, srv/ and action/, parameters from the
-dataclasses that declare them, models from their list, reasons from their enum, the
-fault matrix from the table of its runs.
+dataclasses that declare them, models from their list, reasons from their enum,
+topics and the fault matrix from tables next to their pages.
 """
 
 from __future__ import annotations
 
 import ast
+import csv
 import importlib
 import inspect
 import itertools
@@ -252,6 +253,24 @@ def fault_matrix_page() -> str:
     return page.partition("\n\n")[2]  # the title is in git
 
 
+# --- topics
+
+
+def topics_page() -> str:
+    """Return a table of each node's topics, services and actions, from the table of all nodes."""
+    with (ROOT / "docs" / "reference" / "topics.csv").open(encoding="utf-8", newline="") as table:
+        rows = list(csv.DictReader(table))
+
+    sections = []
+    for node, own in itertools.groupby(rows, lambda row: row["node"]):
+        lines = [
+            f"| {row['does']} | `{row['name']}` | {row['type']} | {row['qos']} |" for row in own
+        ]
+        heading = ("| | name | type | QoS |", "| --- | --- | --- | --- |")
+        sections.append("\n".join((f"## {node}\n", *heading, *lines)) + "\n")
+    return "\n".join(sections)
+
+
 # --- reasons on /diagnostics
 
 
@@ -277,6 +296,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "models": models_page,
     "parameters": parameters_page,
     "reasons": reasons_page,
+    "topics": topics_page,
 }
 """Functions that return the generated part of a page, by its name in docs/reference."""
 

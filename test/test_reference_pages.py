@@ -151,11 +151,19 @@ def test_the_topics_are_those_of_the_nodes(domain_id):
 
     rclpy's context and signals are theirs.
     """
-    command = [sys.executable, str(ROOT / "docs" / "topics_page.py")]
+    command = [sys.executable, str(ROOT / "docs" / "node_topics.py")]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert run.returncode == 0, run.stderr
-    assert (REFERENCE / "topics.md").read_text(encoding="utf-8") == run.stdout
-    assert "| publishes | `outTerrainPoint` | sensor_msgs/PointCloud2 | latched, 1 |" in run.stdout
+    assert (REFERENCE / "topics.csv").read_text(encoding="utf-8") == run.stdout
+
+
+def test_a_node_has_its_topics():
+    """The page shows QoS that differs, and names of the node's own namespace."""
+    terrain = section("topics", "terrain_node")
+    assert "| publishes | `outTerrainPoint` | sensor_msgs/PointCloud2 | latched, 1 |" in terrain
+    assert "| service | `get_grid_map` | grid_map_msgs/GetGridMap |  |" in terrain
+    simulation = section("topics", "amphibious_sim_node")
+    assert "| service | `~/inject_fault` | rfly_suite/InjectFault |  |" in simulation
 
 
 def test_the_pages_are_made_where_no_ros_is():

@@ -1,15 +1,17 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tables of docs/reference/topics.md: each node's topics and services; `--write` renews them.
+"""Table of docs/reference/topics.csv: each node's topics and services; `--write` renews it.
 
-They show what each node publishes, subscribes to and serves, with types and QoS. All nodes are made
-in this process and asked for their endpoints. That needs ROS, which `make docs` does without, so
-git has the tables.
+It has what each node publishes, subscribes to and serves, with types and QoS. All nodes are made in
+this process and asked for their endpoints. That needs ROS, which `make docs` does without, so git
+has the table.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import sys
 import tempfile
@@ -75,27 +77,27 @@ vehicles:
      shape: {{type: circle, center: [0, 0], radius: 50}}}}
 """
 _OF_EVERY_NODE = ("rcl_interfaces/", "type_description_interfaces/")
-PAGE = Path(__file__).parent / "reference" / "topics.md"
+TABLE = Path(__file__).parent / "reference" / "topics.csv"
 
 
-def topics_page() -> str:
-    """Return the whole page: what is written by hand, and the tables."""
-    first = f"## {next(iter(MODULES))}\n"
-    sections = [PAGE.read_text(encoding="utf-8").partition(first)[0].rstrip() + "\n"]
+def topics_table() -> str:
+    """Return the table of all nodes."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(("node", "does", "name", "type", "qos"))
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # nodes that write files put them here
         try:
             Path("fleet.yaml").write_text(_FLEET, encoding="utf-8")
             for name in MODULES:
-                section = "\n".join(_of_node(name, _PARAMETERS.get(name, {})))
-                sections.append(f"## {name}\n\n{section}\n")
+                table.writerows((name, *row) for row in _of_node(name, _PARAMETERS.get(name, {})))
         finally:
             os.chdir(before)
-    return "\n".join(sections)
+    return text.getvalue()
 
 
-def _of_node(name: str, parameters: dict[str, str]) -> list[str]:
+def _of_node(name: str, parameters: dict[str, str]) -> list[tuple[str, str, str, str]]:
     words = ["--ros-args", "-r", f"__ns:=/{NAMESPACE}"]
     for key, value in parameters.items():
         words += ["-p", f"{key}:={value}"]
@@ -104,14 +106,15 @@ def _of_node(name: str, parameters: dict[str, str]) -> list[str]:
     node = node_maker(name)()
     executor.add_node(node)
     try:
-        return _table(node)
+        return _rows(node)
     finally:
         executor.shutdown(timeout_sec=1.0)
         node.destroy_node()
         rclpy.shutdown()
 
 
-def _table(node: Node) -> list[str]:
+def _rows(node: Node) -> list[tuple[str, str, str, str]]:
+    """Return what the node does with each name, its type and its QoS."""
     rows = {
         ("publishes", each.topic_name, _name(each.msg_type), _qos(each.qos_profile))
         for each in node.publishers
@@ -122,15 +125,14 @@ def _table(node: Node) -> list[str]:
     }
     rows |= {("service", each.srv_name, _name(each.srv_type), "") for each in node.services}
     rows |= {("action", name, kind.replace("/action/", "/"), "") for name, kind in _actions(node)}
-    lines = ["| | name | type | QoS |", "| --- | --- | --- | --- |"]
     order = ("publishes", "subscribes", "action", "service")
-    for does, name, kind, qos in sorted(
-        rows, key=lambda row: (order.index(row[0]), row[1].lower())
-    ):
-        if not _is_everywhere(name, kind):
-            cells = (does, f"`{_shown(name, node.get_name())}`", kind, qos)
-            lines.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
-    return lines
+    return [
+        (does, _shown(name, node.get_name()), kind, qos)
+        for does, name, kind, qos in sorted(
+            rows, key=lambda row: (order.index(row[0]), row[1].lower())
+        )
+        if not _is_everywhere(name, kind)
+    ]
 
 
 def _actions(node: Node) -> list[tuple[str, str]]:
@@ -186,6 +188,6 @@ def _qos(profile: QoSProfile) -> str:
 
 if __name__ == "__main__":
     if "--write" in sys.argv[1:]:
-        PAGE.write_text(topics_page(), encoding="utf-8")
+        TABLE.write_text(topics_table(), encoding="utf-8")
     else:
-        print(topics_page(), end="")
+        print(topics_table(), end="")
