@@ -23,7 +23,7 @@ from std_msgs.msg import Bool, String
 
 from rfly_amphibious.ros.command_msgs import rotor_command_to_msg
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.sensors.sample_messages import frame_of
+from rfly_amphibious.sensors.sample_messages import frame_of, time_of
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -210,7 +210,8 @@ class FlightControlTopics:
                     f"force is ({force.x:g}, {force.y:g}, {force.z:g}), expected only z: the "
                     "rotors push along that"
                 )
-            self._flight.set_wrench((force.z, torque.x, torque.y, torque.z))
+            time = time_of(message) or None
+            self._flight.set_wrench((force.z, torque.x, torque.y, torque.z), time)
         except CommandError as error:
             self._diagnostics.refuse_message("cmd/wrench", error)
 

@@ -168,7 +168,7 @@ class _Flight:
         if now is not None:
             wrench = self._pilot.step(now)
             if wrench is not None and self.flight.mode in self._pilot.modes:
-                self.flight.set_wrench(wrench)
+                self.flight.set_wrench(wrench, now.time)
             elif self._hover is not None:
                 self.flight.set_target(self._hover)
         self.simulation.command_rotors(self.flight.step(now, self.simulation.period))

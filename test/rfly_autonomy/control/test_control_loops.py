@@ -144,6 +144,39 @@ def test_a_wrench_is_flown_before_any_place_and_lost_soon():
             rig.flight.set_wrench(wrong)
 
 
+def test_a_wrench_counts_from_what_it_answers_on():
+    """The age of what a policy has seen is what makes it blind, not when its answer comes."""
+    rig = hover()
+    weight = rig.params.mass * G
+    turning = np.array((weight, 0.0, 0.3, 0.0))
+    level = np.array((weight, 0.0, 0.0, 0.0))
+
+    def flown():
+        return rotor_matrix(rig.params) @ rig.rotors.value**2
+
+    # 80 ms late: for 20 ms more
+    rig.flight.set_wrench(turning, rig.flight.time - 0.08)
+    rig.run(0.016)
+    assert flown() == pytest.approx(turning, abs=1e-6)
+    rig.run(0.016)
+    assert abs(flown()[2] - turning[2]) > 0.1
+
+    # later ones are refused and change nothing
+    for age in (0.101, 5.0, math.nan):
+        with pytest.raises(CommandError, match=r"it answers what was .* s ago, expected at"):
+            rig.flight.set_wrench(turning, rig.flight.time - age)
+    rig.run(1.9, lambda r: r.flight.set_target((0.0, 0.0, 10.0)))
+    assert rig.flight.mode is Mode.FLIGHT
+
+    # the stamp of a clock that is ahead is no longer life
+    rig.flight.set_wrench(level, rig.flight.time + 1000.0)
+    rig.run(0.09)
+    assert flown() == pytest.approx(level, abs=1e-6)
+    rig.run(0.03)
+    rig.run(2.1)
+    assert rig.flight.reason == "the motion command is lost"
+
+
 def armed():
     rig = Rig("scale")
     rig.run(0.3)

@@ -277,7 +277,7 @@ def test_an_axle_is_lifted_by_topic(free):
 
 
 def test_a_wrench_is_refused_with_the_reason(free):
-    """In another frame, sideways, downwards, or no number; the one of its own body is taken."""
+    """In another frame, sideways, downwards, no number, or late; its own body's is taken."""
     from geometry_msgs.msg import WrenchStamped
 
     from rfly_common.ros.qos import COMMANDS
@@ -285,9 +285,11 @@ def test_a_wrench_is_refused_with_the_reason(free):
     plant, _, _ = free
     wrench = plant.peer.publisher(WrenchStamped, "bug/cmd/wrench", COMMANDS)
     plant.peer.spin_until(lambda: wrench.get_subscription_count() == 1)
+    plant.run(0.2)
 
-    def push(frame, x, y, z, pitch=0.0):
+    def push(frame, x, y, z, pitch=0.0, stamp=(0, 0)):
         message = WrenchStamped()
+        message.header.stamp.sec, message.header.stamp.nanosec = stamp
         message.header.frame_id = frame
         force = message.wrench.force
         force.x, force.y, force.z = x, y, z
@@ -306,6 +308,7 @@ def test_a_wrench_is_refused_with_the_reason(free):
         ((base, 0.0, 0.0, -1.0), "thrust is -1 N, expected 0 or more"),
         ((base, 0.0, 0.0, math.nan), "nan, expected a finite number"),
         ((base, 0.0, 0.0, 9.0, math.inf), "inf, expected a finite number"),
+        ((base, 0.0, 0.0, 9.0, 0.0, (0, 1)), " s ago, expected at most 0.1 s"),
     )
     for count, (pushed, message) in enumerate(cases, 1):
         push(*pushed)
