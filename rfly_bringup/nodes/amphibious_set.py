@@ -229,12 +229,10 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
     _check_mavlink(settings, facts)
 
     if settings["policy"]:
-        from rfly_amphibious.vehicle.parameters import VehicleParameters
-        from rfly_lab import Policy
+        from rfly_lab.learning.policy_pilot import PolicyPilot
 
-        vehicle = VehicleParameters.load(facts.vehicle)
-        policy = Policy(settings["policy"], vehicle, settings["sensors"] or None)
-        settings["sensors"] = settings["sensors"] or policy.facts.sensors
+        pilot = PolicyPilot.load(settings["policy"], facts.vehicle, settings["sensors"])
+        settings["sensors"] = settings["sensors"] or pilot.policy.facts.sensors
     if settings["sensors"]:
         from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 

@@ -37,7 +37,7 @@ from rfly_lab.learning.episodes import (
 )
 from rfly_lab.learning.grounds import Ground, ground_of, house_world, places_on
 from rfly_lab.learning.tasks import ON_GROUND, USUAL_ACTIONS, Course, Ending, Task, task_of
-from rfly_lab.learning.views import TRUTH, View, check_kind, sensor_names, view_of
+from rfly_lab.learning.views import TRUTH, View, check_kind, sensor_names, vehicle_of, view_of
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.ground_friction import TYRES_OWN, GroundFriction
 from rfly_terrain.world.solids import ObjectBoxes, Solids
@@ -190,7 +190,6 @@ class LandAirBatch:
         )
 
         environments = whole_number("num_envs", environments, at_least=1, at_most=MOST_ENVIRONMENTS)
-        check_kind("vehicle", vehicle)
         for name, value in (("terrain", terrain), ("world", world), ("sensors", sensors)):
             if value is not None:
                 check_kind(name, value)
@@ -202,9 +201,7 @@ class LandAirBatch:
         self.task = task_of(task)
         self.task_name = task
         self.actions = USUAL_ACTIONS[task] if actions is None else actions
-        self.params = (
-            vehicle if isinstance(vehicle, VehicleParameters) else VehicleParameters.load(vehicle)
-        )
+        self.params = vehicle_of(vehicle)
         self.commands = commands_of(self.actions, self.params)
         self.view = view_of(self.params, observations, sensors, lidar, depth)
         """What vehicles see."""

@@ -9,9 +9,11 @@ The network takes observations as the environment gives them, (n, numbers), and 
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +31,11 @@ from rfly_lab.learning.land_air_batch import (
     STEP,
     LandAirBatch,
     observation_names,
+    real_numbers,
 )
 from rfly_lab.learning.policy_network import PolicyNetwork
 from rfly_lab.learning.tasks import task_of
-from rfly_lab.learning.views import TRUTH, view_of
+from rfly_lab.learning.views import TRUTH, View, sensors_of, vehicle_of, view_of
 
 METADATA_KEY = "rfly_suite.policy"
 """Key of the facts in the metadata of a file."""
@@ -71,6 +74,11 @@ class PolicyFacts:
     """Rows and columns of the depth image that is seen."""
     sensors: str = ""
     """Name of the set of sensors by which it sees, a file's without folders; "": by none."""
+    digests: dict[str, str] = field(default_factory=dict)
+    """Digest of the numbers of the vehicle, and of each sensor by which it sees, by name.
+
+    A name that is lacking is not compared, as in files that are older than digests.
+    """
 
     @classmethod
     def of(cls, batch: LandAirBatch) -> PolicyFacts:
@@ -85,6 +93,7 @@ class PolicyFacts:
             tuple(batch.action_names),
             *batch.view[:3],
             "" if sensors is None else Path(sensors.name).name,
+            _digests(batch.params, batch.view),
         )
 
     def text(self) -> str:
@@ -98,8 +107,12 @@ class PolicyFacts:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ConfigError(f"metadata {METADATA_KEY}: no JSON: {error}") from None
-        names = [field.name for field in fields(cls)]
-        needed = {field.name for field in fields(cls) if field.default is MISSING}
+        names = [each.name for each in fields(cls)]
+        needed = {
+            each.name
+            for each in fields(cls)
+            if each.default is MISSING and each.default_factory is MISSING
+        }
         if not isinstance(data, dict) or not needed <= set(data) <= set(names):
             raise ConfigError(f"metadata {METADATA_KEY}: expected {', '.join(names)}")
 
@@ -115,6 +128,9 @@ class PolicyFacts:
         if not isinstance(data.get("depth", []), list):
             raise ConfigError(f"metadata depth: {data['depth']!r}, expected a list")
         data["depth"] = tuple(data.get("depth", ()))
+        digests = data.get("digests", {})
+        if not isinstance(digests, dict) or not all(isinstance(d, str) for d in digests.values()):
+            raise ConfigError(f"metadata digests: {digests!r:.60}, expected texts by name")
         return cls(**data)
 
 
@@ -124,17 +140,20 @@ class Policy:
     def __init__(
         self,
         path: StrPath,
-        params: VehicleParameters | None = None,
+        params: StrPath | VehicleParameters | None = None,
         sensors: StrPath | SensorParameters | None = None,
     ) -> None:
-        """Read a file. `params`: of the vehicle; None: the shipped set that it was trained for.
+        """Read a file. `params`: of the vehicle, or their name or path.
 
-        `sensors`: those by which it sees, or the name or path of a set, where it was trained with
-        some; None: the shipped set of its training, or the vehicle's own for a file that names
-        none.
+        None: the shipped set that it was trained for. `sensors`: those by which it sees, or the
+        name or path of a set, where it was trained with some; None: the shipped set of its
+        training, or the vehicle's own for a file that names none.
         Raise ConfigError for a file that can't be read, is no such policy, or does not fit the
-        vehicle; and where onnxruntime is not installed.
+        vehicle; for a shipped set that is another one than that of the training; and where
+        onnxruntime is not installed.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise ConfigError(f"policy: {path!r}, expected the path of a file")
         try:
             content = read_regular(path, MAX_POLICY_BYTES)
         except OSError as error:
@@ -142,8 +161,17 @@ class Policy:
         try:
             self._network = PolicyNetwork(content)
             self.facts = self._facts()
-            self.params = params or _shipped_vehicle(self.facts.vehicle)
-            self._check(self.params, sensors)
+            self.params = (
+                _shipped_vehicle(self.facts.vehicle) if params is None else vehicle_of(params)
+            )
+            self.differs: tuple[str, ...] = ()
+            """Names of what has other numbers than in the training: "vehicle" and sensors."""
+            self._check(sensors)
+            if params is None and "vehicle" in self.differs:
+                raise ConfigError(
+                    f"vehicle: trained for another {self.params.name!r} than the shipped one: "
+                    "expected its parameters"
+                )
         except ConfigError as error:
             raise ConfigError(f"policy {path}: {error}") from None
         self.task = task_of(self.facts.task)
@@ -170,7 +198,7 @@ class Policy:
 
     def act(self, seen: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return the actions, (n, numbers), for observations, (n, numbers)."""
-        return self._network.run(seen)
+        return self._network.run(real_numbers("observations", seen))
 
     def _facts(self) -> PolicyFacts:
         """Return the facts in the file. Raise ConfigError where they are none."""
@@ -181,9 +209,10 @@ class Policy:
             )
         return PolicyFacts.read(text)
 
-    def _check(self, params: VehicleParameters, sensors: StrPath | SensorParameters | None) -> None:
-        """Raise ConfigError if the policy does not fit a vehicle, or its own facts."""
+    def _check(self, sensors: StrPath | SensorParameters | None) -> None:
+        """Raise ConfigError if the policy does not fit the vehicle, or its own facts."""
         facts = self.facts
+        params = self.params
         if facts.vehicle != params.name:
             raise ConfigError(f"vehicle: trained for {facts.vehicle!r}, this is {params.name!r}")
 
@@ -191,16 +220,57 @@ class Policy:
         task = task_of(facts.task)
         check_choice("actions", facts.actions, tuple(ACTIONS))
         _check_names("action_names", facts.action_names, action_names(facts.actions, params))
+        by_name = sensors is None
+        own = None if by_name else sensors_of(params, sensors)
         if facts.observations == TRUTH and not facts.lidar and not facts.depth:
-            sensors = None
-        elif sensors is None and facts.sensors:
-            sensors = _shipped_sensors(facts.sensors)
-        view = view_of(params, facts.observations, sensors, facts.lidar, facts.depth)
+            own = None
+        elif by_name and facts.sensors:
+            own = _shipped_sensors(facts.sensors)
+        view = view_of(params, facts.observations, own, facts.lidar, facts.depth)
         self.sensors = view.sensors
         """Sensors by which it sees; None: by none."""
         self.check_view(observation_names(task, params, view))
 
+        # numbers
+        digests = _digests(params, view)
+        trained = facts.digests.items()
+        self.differs = tuple(name for name, digest in trained if digests.get(name) != digest)
+        others = ", ".join(name for name in self.differs if name != "vehicle")
+        if by_name and others:
+            raise ConfigError(
+                f"sensors: trained with another {facts.sensors!r} than the shipped one ({others}): "
+                "expected its set"
+            )
+
         self._network.check_sizes(len(facts.observation_names), len(facts.action_names))
+
+
+def _digests(params: VehicleParameters, view: View) -> dict[str, str]:
+    """Return the digests of a vehicle and of the sensors that are seen, by name."""
+    records = {"vehicle": params, **view.seen_sensors()}
+    texts = {name: json.dumps(_plain(record), sort_keys=True) for name, record in records.items()}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a record as JSON has it: without its name, and without what is as by default.
+
+    So a field that a later version adds changes no digest. An int is the float of its value, and
+    numbers that are all the same are one.
+    """
+    if is_dataclass(value):
+        values = {
+            each.name: (_plain(getattr(value, each.name)), _plain(each.default))
+            for each in fields(value)
+            if each.name != "name"
+        }
+        return {name: own for name, (own, usual) in values.items() if own != usual}
+    if isinstance(value, np.ndarray | tuple | list):
+        listed = [_plain(each) for each in value]
+        return listed[0] if listed and all(each == listed[0] for each in listed) else listed
+    if isinstance(value, int | float | np.number):
+        return float(value)
+    return None if value is MISSING else value
 
 
 def _shipped_vehicle(name: str) -> VehicleParameters:

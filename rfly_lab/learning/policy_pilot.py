@@ -26,6 +26,7 @@ from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.wheel_contact import SENSOR_TIMEOUT
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
+from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint
 from rfly_lab.learning import episode_kernels
@@ -52,7 +53,11 @@ class PolicyPilot:
     """
 
     def __init__(self, policy: Policy, sensors: SensorParameters | None = None) -> None:
-        """Raise ConfigError for a policy that does not fly by wrenches, or that sees the ground."""
+        """Raise ConfigError for a policy that can't be flown so, and for sensors that it lacks.
+
+        It flies by wrenches, and sees neither rays nor the ground. None: the sensors by which it
+        sees, or the vehicle's.
+        """
         facts = policy.facts
         if facts.actions != "wrench":
             raise ConfigError(f"actions: trained with {facts.actions!r}, expected 'wrench'")
@@ -70,6 +75,14 @@ class PolicyPilot:
         """True if the policy sees by sensors, not by estimates."""
         if self.sees_samples:
             policy.check_view(sensor_names(params, sensors))
+        needed = () if self.sees_samples else ("encoders", "height")
+        if policy.task.on_wheels or not self.sees_samples:
+            needed = (*needed, "wheel_loads")
+        lacking = [name for name in needed if getattr(sensors, name) is None]
+        if lacking:
+            raise ConfigError(
+                f"sensors: {sensors.name!r} has no {', '.join(lacking)}, which {facts.task!r} needs"
+            )
         self._origin = DEFAULT_GEO_ORIGIN
         self.params = params
         self.sensors = sensors
@@ -83,6 +96,19 @@ class PolicyPilot:
         self.modes = (Mode.TAKEOFF, Mode.FLIGHT) if self.takes_off else (Mode.FLIGHT,)
         """Modes of the flight controller in which its wrenches are flown."""
         self.reset()
+
+    @classmethod
+    def load(cls, path: StrPath, vehicle: StrPath = "", sensors: StrPath = "") -> PolicyPilot:
+        """Return the pilot of a file, for a vehicle and sensors by their names or paths.
+
+        "": those of the training. Raise ConfigError as `Policy` and `PolicyPilot` do.
+        """
+        policy = Policy(path, vehicle or None, sensors or None)
+        own = sensors_of(policy.params, sensors) if sensors else None
+        try:
+            return cls(policy, own)
+        except ConfigError as error:
+            raise ConfigError(f"policy {path}: {error}") from None
 
     def reset(self) -> None:
         """Forget all, as the time went back."""

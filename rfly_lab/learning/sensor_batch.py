@@ -31,6 +31,8 @@ from rfly_lab.learning.views import NAMES, sensor_names
 TURN = 2.0 * math.pi
 MOST_FIXES = 64
 """Most GPS fixes on their way to a vehicle."""
+IMU_TIMEOUT = 0.1
+"""Age beyond its period at which an attitude no longer counts, s: it turns a vehicle over."""
 SLACK = 1e-3
 """Share of a period by which an age may lack a whole period and still count as one.
 
@@ -202,9 +204,11 @@ class SampledSensors:
         self._numbers = len(sensor_names(p, sensors))
         self._measured = dict.fromkeys(NAMES, -math.inf)
         """Time of the last sample of each sensor, s."""
-        latency = 0.0 if sensors.gps is None else sensors.gps.latency
+        late = dict.fromkeys(NAMES, SENSOR_TIMEOUT)
+        late["imu"] = IMU_TIMEOUT
+        late["gps"] += 0.0 if sensors.gps is None else sensors.gps.latency
         self._oldest = {
-            name: self._suite.sample[s] + SENSOR_TIMEOUT + latency * (s == kernels.GPS)
+            name: self._suite.sample[s] + late[name]
             for s, name in enumerate(NAMES)
             if self._suite.first[s] >= 0
         }

@@ -74,6 +74,18 @@ class View(NamedTuple):
         """True if vehicles see by their sensors, with noise."""
         return self.observations == SENSORS
 
+    def seen_sensors(self) -> dict[str, Any]:
+        """Return the sensors that are seen, and what places their rays, by name."""
+        names: list[str] = []
+        if self.is_sensed:
+            names += NAMES
+        if self.lidar:
+            names += ["lidar", "scan"]
+        if self.depth:
+            names += ["depth_camera", "gimbal"]
+        own = {name: getattr(self.sensors, name) for name in names}
+        return {name: sensor for name, sensor in own.items() if sensor is not None}
+
     def range_names(self) -> list[str]:
         """Return the name of each number of the lidar and the depth image."""
         age = ("age_s",) if self.is_sensed else ()
@@ -131,6 +143,12 @@ def check_kind(name: str, value: Any) -> None:
     kind = KINDS[name]
     if not isinstance(value, (str, os.PathLike, kind)):
         raise ConfigError(f"{name}: {value!r}, expected a name, a path or {kind.__name__}")
+
+
+def vehicle_of(vehicle: StrPath | VehicleParameters) -> VehicleParameters:
+    """Return a vehicle's parameters, or load them by their name or path."""
+    check_kind("vehicle", vehicle)
+    return vehicle if isinstance(vehicle, VehicleParameters) else VehicleParameters.load(vehicle)
 
 
 def sensors_of(

@@ -32,10 +32,8 @@ from rfly_amphibious.ros.sensor_topics import (
 )
 from rfly_amphibious.sensors.sample_messages import SampleReader, frame_of
 from rfly_amphibious.sensors.samples import SensorSamples
-from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.simulation.tick_gate import TickGate
-from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.ros.estimate_msgs import is_unknown, odometry_to_estimate
 from rfly_common.arrays import Floats
@@ -46,7 +44,6 @@ from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
 from rfly_common.ros.stamps import fill_header, ns_to_stamp, stamp_to_ns
-from rfly_lab.learning.policy import Policy
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.tasks import Ending
 from rfly_lab.ros.node_parameters import PolicyParameters
@@ -79,10 +76,8 @@ class PolicyNode(Node):
         self._name = declare_vehicle_name(self)
         if not settings.policy:
             raise ConfigError("parameter policy: expected an ONNX file")
-        params = VehicleParameters.load(settings.vehicle) if settings.vehicle else None
-        policy = Policy(settings.policy, params, settings.sensors or None)
-        sensors = SensorParameters.load(settings.sensors) if settings.sensors else None
-        self._pilot = PolicyPilot(policy, sensors)
+        self._pilot = PolicyPilot.load(settings.policy, settings.vehicle, settings.sensors)
+        policy = self._pilot.policy
         topics: tuple[str, ...] = SENSORS
         if self._pilot.sees_samples:
             fitted = self._pilot.sensors.sensors()
@@ -142,6 +137,9 @@ class PolicyNode(Node):
         self._update_diagnostics()
         facts = policy.facts
         self.get_logger().info(f"{self._name}: flies {facts.task!r} by {settings.policy}")
+        if policy.differs:
+            others = ", ".join(policy.differs)
+            self.get_logger().warning(f"the policy was trained with other numbers of: {others}")
 
     # --- targets and mode
 

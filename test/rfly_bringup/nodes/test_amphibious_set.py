@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import re
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from policy_files import blind
 
 from rfly_bringup.nodes import amphibious_set, entry_points
 from rfly_bringup.nodes.amphibious_set import (
@@ -20,7 +24,7 @@ from rfly_bringup.nodes.amphibious_set import (
 )
 from rfly_bringup.nodes.node_set import parameter_file, ros_arguments
 from rfly_common.errors import ConfigError
-from rfly_lab import shipped_policy
+from rfly_lab import LandAirBatch, PolicyFacts, shipped_policy
 
 SIMULATION = "amphibious_sim_node"
 
@@ -233,6 +237,33 @@ def test_a_policy_of_sensors_brings_its_set_for_all_nodes() -> None:
     assert set(sets("hover").values()) == {""}
     for name in ("hover", "hover_by_sensors"):
         assert sets(name, sensors="scale")["policy_node"] == "scale"
+
+
+@pytest.mark.needs("onnx", "onnxruntime")
+def test_a_policy_that_its_node_would_refuse_starts_nothing(tmp_path: Path) -> None:
+    """Whatever ends policy_node is said before any process is there."""
+
+    def policy(**options: Any) -> str:
+        return str(blind(tmp_path, PolicyFacts.of(LandAirBatch(1, **options))))
+
+    no_loads = tmp_path / "no_loads.yaml"
+    text = (files("rfly_amphibious") / "data" / "sensors" / "scale.yaml").read_text("utf-8")
+    sections = re.split(r"(?m)^(?=\w)", text)
+    no_loads.write_text("".join(s for s in sections if not s.startswith("wheel_loads:")), "utf-8")
+    by_sensors = {"task": "hop", "observations": "sensors", "sensors": str(no_loads)}
+    for trained, sensors, message in (
+        ({"task": "hover", "actions": "velocity"}, "", "actions: trained with 'velocity'"),
+        ({"task": "hover", "lidar": 4}, "", "lidar, depth: trained with rays"),
+        ({"task": "goal", "actions": "wrench"}, "", "task: 'goal' sees the ground"),
+        (by_sensors, "", "sensors: trained with 'no_loads', which is not shipped"),
+        (by_sensors, str(no_loads), "has no wheel_loads, which 'hop' needs"),
+        (None, str(no_loads), "has no wheel_loads, which 'hover' needs"),
+        (None, "nonsense", "nonsense"),
+    ):
+        file = str(shipped_policy("hover")) if trained is None else policy(**trained)
+        given = {"scenario": "hop", "policy": file, "sensors": sensors}
+        with pytest.raises(ConfigError, match=re.escape(message)):
+            amphibious_nodes(given)
 
 
 def test_a_3d_map_is_made_where_asked_for() -> None:

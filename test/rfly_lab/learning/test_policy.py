@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
 import runpy
 import sys
+from collections import deque
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
+from rfly_autonomy.control.flight_controller import FlightController
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.frames import rotation_matrix
@@ -231,6 +234,105 @@ def test_a_policy_of_sensors_sees_by_them_alone(tmp_path: Path) -> None:
         PolicyFacts.read(json.dumps(asdict(facts) | {"observations": 3}))
     with pytest.raises(ConfigError, match="sensors: None, expected a text"):
         PolicyFacts.read(json.dumps(asdict(facts) | {"sensors": None}))
+
+
+@pytest.mark.needs("onnx", "onnxruntime")
+def test_another_set_of_a_shipped_name_is_told_apart(tmp_path: Path) -> None:
+    """By the numbers of what is seen, and of the vehicle; an old file does not say them."""
+
+    def trained(sensors: SensorParameters, vehicle: Any = "scale", **options: Any) -> Path:
+        options = {"observations": "sensors", **options}
+        batch = LandAirBatch(1, "hover", vehicle=vehicle, sensors=sensors, **options)
+        return blind(tmp_path, PolicyFacts.of(batch))
+
+    # what is not seen, and a number of another type, make no difference
+    shipped = SensorParameters.load("scale")
+    imu = replace(shipped.imu, rate=int(shipped.imu.rate))
+    assert Policy(trained(shipped.replace(lidar=None, imu=imu))).differs == ()
+
+    noise = replace(shipped.gps.noise, white_sigma=0.02)
+    low = replace(shipped.height, max_range=20.0)
+    mine = shipped.replace(gps=replace(shipped.gps, noise=noise), height=low)
+    file = trained(mine)
+    wrong = r"sensors: trained with another 'scale' than the shipped one \(gps, height\): expected"
+    with pytest.raises(ConfigError, match=wrong):
+        Policy(file)
+    assert Policy(file, sensors=mine).differs == ()
+    assert Policy(file, sensors="scale").differs == ("gps", "height")
+    with pytest.raises(ConfigError, match=wrong):
+        PolicyPilot.load(file)
+    assert PolicyPilot.load(file, "scale", "scale").policy.differs == ("gps", "height")
+
+    # rays
+    lidar = shipped.replace(lidar=replace(shipped.lidar, noise=1.0))
+    file = trained(lidar, observations="truth", lidar=3)
+    with pytest.raises(ConfigError, match=r"another 'scale' than the shipped one \(lidar\)"):
+        Policy(file)
+
+    # the vehicle
+    scale = VehicleParameters.load("scale")
+    heavy = scale.replace(mass_body=scale.mass_body + 1.0)
+    file = trained(shipped, heavy)
+    with pytest.raises(ConfigError, match="vehicle: trained for another 'scale' than the shipped"):
+        Policy(file)
+    assert Policy(file, heavy).differs == ()
+    assert Policy(file, "scale").differs == Policy(file, scale).differs == ("vehicle",)
+
+    # of an older version
+    facts = PolicyFacts.of(LandAirBatch(1, "hover", observations="sensors", sensors=mine))
+    data = asdict(facts)
+    del data["digests"]
+    assert Policy(blind(tmp_path, PolicyFacts.read(json.dumps(data)))).differs == ()
+    for digests in ([], {"gps": 1}, None):
+        with pytest.raises(ConfigError, match=r"metadata digests: .* expected texts by name"):
+            PolicyFacts.read(json.dumps(data | {"digests": digests}))
+
+
+@needs_runtime
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_policies_fit_the_shipped_sets(name: str) -> None:
+    policy = Policy(shipped_policy(name))
+    assert "vehicle" in policy.facts.digests
+    assert policy.differs == ()
+    assert Policy(shipped_policy(name), policy.params.replace(max_tilt=0.1)).differs == ("vehicle",)
+
+
+@needs_runtime
+def test_arguments_of_a_policy_of_other_kinds(tmp_path: Path) -> None:
+    file = shipped_policy("hover")
+    for path in (5, None, [file], b"hover.onnx"):
+        with pytest.raises(ConfigError, match=r"policy: .*, expected the path of a file"):
+            Policy(path)  # type: ignore[arg-type]
+    assert Policy(file, "scale").params == VehicleParameters.load("scale")
+    for vehicle in (5, {}, [], b"scale"):
+        with pytest.raises(ConfigError, match=r"vehicle: .*, expected a name, a path or Vehicle"):
+            Policy(file, vehicle)  # type: ignore[arg-type]
+    for vehicle in ("", "nonsense", tmp_path, tmp_path / "no.yaml"):
+        with pytest.raises(ConfigError, match="vehicle"):
+            Policy(file, vehicle)
+    for sensors in (5, {}, "nonsense"):
+        with pytest.raises(ConfigError, match="sensors"):
+            Policy(file, sensors=sensors)  # type: ignore[arg-type]
+    for rows in ("hover", [b"x"], {}, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(CommandError, match=r"observations: .*expected"):
+            Policy(file).act(rows)  # type: ignore[arg-type]
+
+
+@pytest.mark.needs("onnx", "onnxruntime")
+def test_a_pilot_needs_the_sensors_that_say_how_its_task_stands(tmp_path: Path) -> None:
+    """A hop by sensors without wheel loads would never know that it stands."""
+    blunt = SensorParameters.load("scale_rtk").replace(wheel_loads=None)
+    for task, needs in (("hop", True), ("hover", False)):
+        batch = LandAirBatch(1, task, observations="sensors", sensors=blunt)
+        policy = Policy(blind(tmp_path, PolicyFacts.of(batch)), sensors=blunt)
+        if needs:
+            with pytest.raises(ConfigError, match="'scale_rtk' has no wheel_loads, which 'hop' ne"):
+                PolicyPilot(policy)
+        else:
+            assert "wheel_loads" not in PolicyPilot(policy).missing(1.0)
+    without = RTK.replace(encoders=None, height=None, wheel_loads=None)
+    with pytest.raises(ConfigError, match="has no encoders, height, wheel_loads, which 'hover' n"):
+        PolicyPilot(Policy(shipped_policy("hover")), without)
 
 
 @pytest.mark.needs("onnx", "onnxruntime", "gymnasium")
@@ -515,6 +617,29 @@ def test_a_pilot_of_samples_commands_nothing_where_the_gps_contradicts_the_estim
         assert (pilot.step(estimate) is not None) == commands
         assert bool(pilot.missing(1.0)) != commands
     assert pilot.missing(1.0) == ["gps (100000 m from the estimate)"]
+
+
+@needs_runtime
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["hover", "hover_by_sensors"])
+def test_answers_that_all_come_late_leave_the_vehicle_to_its_controller(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By 0.15 s, as on a busy machine without lock-step: flown blindly it turned over."""
+    take = FlightController.set_wrench
+    on_their_way: deque[tuple[float, Any]] = deque()
+
+    def send(flight: FlightController, wrench: Any, time: float) -> None:
+        on_their_way.append((flight.time + 0.15, (wrench, time)))
+        while on_their_way[0][0] <= flight.time:
+            with contextlib.suppress(CommandError):
+                take(flight, *on_their_way.popleft()[1])
+
+    monkeypatch.setattr(FlightController, "set_wrench", send)
+    flight = fly_policy(Policy(shipped_policy(name)), 5, sensors=RTK)
+    assert flight.true_ending is not Ending.CRASHED
+    assert flight.mode in (Mode.FLIGHT, Mode.LAND)
+    assert np.ptp(flight.position[:, :2], axis=0).max() < 1.0
 
 
 @needs_runtime
