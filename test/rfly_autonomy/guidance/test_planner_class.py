@@ -140,7 +140,7 @@ def simulated(plan, terrain, rolls=False):
 
 @pytest.mark.parametrize(
     "seed",
-    [0, *(exhaustively(seed) for seed in range(3, 30, 3))],
+    [0, *(exhaustively(seed) for seed in range(3, 30, 6))],
 )
 def test_the_planned_energy_is_that_of_the_simulated_trip(seed):
     plan, run = trip(seed)
@@ -171,7 +171,7 @@ def low_wall(seed, width):
 
 @pytest.mark.parametrize(
     "seed",
-    [1, *(exhaustively(seed) for seed in (0, 2, 5, 11, 14))],
+    [1, *(exhaustively(seed) for seed in (0, 2, 11))],
 )
 def test_a_plan_that_rolls_has_the_energy_of_the_simulated_trip(seed):
     """It rolls where the pilot does, who chooses by seconds of hovering; and it saves energy."""

@@ -283,9 +283,11 @@ def test_from_sensors_only_it_arrives_without_contact(kind):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("kind", [Driven, Flown])
-def test_so_it_does_in_twenty_of_twenty_worlds(kind, seed):
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [*((Driven, seed) for seed in range(20)), *((Flown, seed) for seed in range(0, 20, 3))],
+)
+def test_so_it_does_in_each_of_many_worlds(kind, seed):
     check(kind, seed)
 
 

@@ -484,7 +484,7 @@ class Simulated:
 def test_it_takes_off_and_hovers_a_simulated_vehicle(domain_id: int, tmp_path: Path) -> None:
     with Simulated(domain_id, tmp_path, shipped_policy("hover")) as vehicle:
         began = vehicle.wait_for("FLIGHT")
-        vehicle.wait_until(began + 20)
+        vehicle.wait_until(began + 15)
         assert vehicle.modes[-1].mode == "FLIGHT"
         assert "Traceback" not in vehicle.policy_node.output
     places = vehicle.places(began + 10)

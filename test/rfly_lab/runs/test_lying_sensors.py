@@ -45,7 +45,6 @@ def flown(time, *faults, seed=1):
     ("part", "time", "seed"),
     [
         ("height", IN_TAKEOFF, 1),
-        *(exhaustively("height", IN_TAKEOFF, seed) for seed in (2, 3)),
         *(
             exhaustively(part, time, 1)
             for part in ("height", "gps", "barometer", "magnetometer")
@@ -59,15 +58,15 @@ def test_a_stuck_sensor_is_left_out_and_the_mission_goes_on(part, time, seed):
     assert run.touchdowns[0].level_speed < 1.0
 
 
-@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2, 3)])
 @pytest.mark.parametrize(
-    "quantity",
+    ("quantity", "seed"),
     [
-        "rates, value: [0, 0.05, 0]",
-        "rates, value: [0.2, 0, 0]",
-        "rates, value: [0, 0, 0.2]",
-        "specific_force, value: [0.7, 0, 0]",
-        "specific_force, value: [0, 0, -0.7]",
+        exhaustively("rates, value: [0, 0.05, 0]", 1),
+        exhaustively("rates, value: [0, 0.05, 0]", 2),
+        exhaustively("rates, value: [0.2, 0, 0]", 2),
+        exhaustively("rates, value: [0, 0, 0.2]", 3),
+        exhaustively("specific_force, value: [0.7, 0, 0]", 1),
+        exhaustively("specific_force, value: [0, 0, -0.7]", 3),
     ],
 )
 def test_a_biased_imu_is_outvoted_and_the_mission_goes_on(quantity, seed):
@@ -76,7 +75,7 @@ def test_a_biased_imu_is_outvoted_and_the_mission_goes_on(quantity, seed):
     assert run.touchdowns[0].level_speed < 1.0
 
 
-@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2, 3)])
+@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 3)])
 def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbing(seed):
     """With wheels that seem to stand, TAKEOFF never ended, and the filter let them roll."""
     run = flown(2.5, "part: wheel_loads, kind: stuck", seed=seed)
@@ -89,22 +88,23 @@ def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbin
     [
         (IN_FLIGHT, "kind: biased, value: 50", "scale"),
         *(
-            exhaustively(time, fault, vehicle)
-            for time in (2.0, IN_TAKEOFF, IN_FLIGHT, 5.9)
-            for fault in (
-                "kind: biased, value: 50",
-                "kind: noisy, value: 10",
-                "kind: noisy, value: 50",
-                "kind: noisy, value: [0, 0, 90, 0]",
+            exhaustively(time, fault, ("scale", "scale_quad")[(i + j) % 2])
+            for i, time in enumerate((2.0, IN_TAKEOFF, IN_FLIGHT, 5.9), 1)
+            for j, fault in enumerate(
+                (
+                    "kind: biased, value: 50",
+                    "kind: noisy, value: 10",
+                    "kind: noisy, value: 50",
+                    "kind: noisy, value: [0, 0, 90, 0]",
+                )
             )
-            for vehicle in ("scale", "scale_quad")
         ),
     ],
 )
 def test_load_cells_that_show_load_in_flight_keep_no_mode_and_end_none(time, fault, vehicle):
     """TAKEOFF climbed on for ever, and LAND stopped the rotors at 2 m: the wheels seemed to stand.
 
-    LAND is requested at 5.9 s.
+    LAND is requested at 5.9 s. Each vehicle meets each fault and each time, not all pairs of them.
     """
     events = f"{{time_s: {time}, fault: {{part: wheel_loads, {fault}}}}}"
     text = HOP.format(seed=1, events=events).replace("vehicle: scale", f"vehicle: {vehicle}")
@@ -121,14 +121,13 @@ def test_load_cells_that_show_load_in_flight_keep_no_mode_and_end_none(time, fau
     assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
 
 
-@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2)])
 @pytest.mark.parametrize(
-    "fault",
+    ("fault", "seed"),
     [
-        "part: barometer, kind: biased, value: 60",
-        "part: magnetometer, kind: biased, value: [0, 2.0e-5, 0]",
-        "part: gps, kind: biased, value: [30, 0, 0]",
-        "part: height, kind: wrong, value: 30",
+        exhaustively("part: barometer, kind: biased, value: 60", 1),
+        exhaustively("part: magnetometer, kind: biased, value: [0, 2.0e-5, 0]", 2),
+        exhaustively("part: gps, kind: biased, value: [30, 0, 0]", 1),
+        exhaustively("part: height, kind: wrong, value: 30", 2),
     ],
 )
 def test_a_sensor_that_is_far_off_is_outvoted_and_the_mission_goes_on(fault, seed):
@@ -137,7 +136,7 @@ def test_a_sensor_that_is_far_off_is_outvoted_and_the_mission_goes_on(fault, see
     assert run.touchdowns[0].level_speed < 1.0
 
 
-@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 2, 3)])
+@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 3)])
 def test_an_obstructed_height_sensor_is_outvoted_and_the_mission_goes_on(seed):
     obstructed = "part: height, kind: stuck", "part: height, kind: noisy, value: 0.02"
     run = flown(IN_TAKEOFF, *obstructed, seed=seed)
@@ -145,7 +144,7 @@ def test_an_obstructed_height_sensor_is_outvoted_and_the_mission_goes_on(seed):
     assert run.touchdowns[0].level_speed < 1.0
 
 
-@pytest.mark.parametrize("seed", [1, exhaustively(2), exhaustively(3)])
+@pytest.mark.parametrize("seed", [1, exhaustively(2)])
 def test_a_stuck_imu_aborts_the_flight(seed):
     """The rotors' speeds, the magnetometer and the GPS show how it turns: it lands in place."""
     run = flown(IN_FLIGHT, "part: imu, kind: stuck", seed=seed)
@@ -161,8 +160,7 @@ def test_a_stuck_imu_aborts_the_flight(seed):
         *(
             exhaustively(imu, encoder, bias, seed)
             for imu, encoder in ((5.0, 5.6), (5.6, 5.0))
-            for bias in (50.0, -50.0, 100.0)
-            for seed in (2, 3)
+            for bias, seed in ((50.0, 2), (-50.0, 3), (100.0, 3))
         ),
     ],
 )
@@ -207,9 +205,8 @@ PAIRS = {
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("fault", ["kind: off", "kind: stuck, value: 350"])
-@pytest.mark.parametrize("encoders", PAIRS)
+@pytest.mark.parametrize(("encoders", "seed"), [("lone", 0), ("lone", 1), ("off", 1), ("noisy", 0)])
 def test_a_rotor_that_fails_behind_encoders_that_lie_is_named_and_lands(encoders, fault, seed):
     faults = (
         f"{{time_s: 4.5, fault: {{{PAIRS[encoders]}}}}}",
@@ -219,7 +216,8 @@ def test_a_rotor_that_fails_behind_encoders_that_lie_is_named_and_lands(encoders
     text = HOP.format(seed=seed, events=", ".join(faults)).replace(
         "{mode: takeoff, height_m: 2}", way
     )
-    done = closed_run(text)
+    # it stands by then, but with a rotor that turns on it never counts as standing
+    done = closed_run(text.replace("time_s: 40", "time_s: 18"))
     run = done.run
     assert not run.final.crashed, run.ending
     named = next(f.time for f in done.findings if f.part == "rotor 3" and f.time > 7.0)

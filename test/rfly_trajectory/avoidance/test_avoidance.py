@@ -121,7 +121,7 @@ def test_a_fixed_wing_never_stops_and_banks_within_its_limit():
 
 @pytest.mark.parametrize(
     ("n", "side", "seed"),
-    [(30, 250.0, 1), *(exhaustively(100, 600.0, seed) for seed in range(7))],
+    [(30, 250.0, 1), *(exhaustively(100, 600.0, seed) for seed in range(3))],
 )
 def test_random_crossings_meet_nobody(n, side, seed):
     run = random_crossing(n, seed, side, 60.0 if n < 100 else 180.0)
@@ -133,7 +133,7 @@ def test_random_crossings_meet_nobody(n, side, seed):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("n", "radius"), [(30, 100.0), (60, 100.0), (60, 80.0)])
+@pytest.mark.parametrize(("n", "radius"), [(30, 100.0), (60, 80.0)])
 def test_cars_on_a_circle_cross_its_middle(n, radius):
     angle = 2.0 * math.pi * np.arange(n) / n
     starts = radius * np.stack([np.cos(angle), np.sin(angle)], -1)
