@@ -10,13 +10,13 @@ from its plan at the stamp of each message.
 from __future__ import annotations
 
 import math
-import signal
 from contextlib import ExitStack
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from fleet_harness import TerrainSource, ground, receive_diagnostics, seconds, stamp
+from area_harness import AreaNodes
+from fleet_harness import seconds, stamp
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.avoidance.area_avoidance import OffPlan
@@ -52,55 +52,17 @@ def fleet_text():
     return "\n".join(lines) + "\n"
 
 
-class Hosts:
-    """Nodes in namespaces, each with its area, and what they publish."""
+class Hosts(AreaNodes):
+    """Nodes of the pairs' areas."""
 
     def __init__(self, stack, domain_id, folder):
-        from builtin_interfaces.msg import Time
-        from node_harness import Peer
-        from rfly_suite.msg import VehicleStateArray
-
-        from rfly_common.ros.qos import FLEET_IN, LATCHED
-
-        self._stack = stack
-        self._domain_id = domain_id
-        self._file = folder / "pairs.yaml"
-        self._file.write_text(fleet_text(), encoding="utf-8")
-        self.fleet = load_fleet(self._file)
-        self.nodes = {}
-        self.peer = peer = Peer(domain_id)
-        stack.callback(peer.close)
-        TerrainSource(peer).publish(ground())
-        self.states = {
-            side: peer.receive(VehicleStateArray, f"/{side}/vehicle_states", FLEET_IN)
-            for side in AREAS
-        }
-        self.lost = peer.receive(VehicleStateArray, "/west/lost_vehicles", LATCHED)
-        self.starts = peer.receive(Time, "/fleet_start", LATCHED)
-        self.diagnostics = receive_diagnostics(peer)
+        file = folder / "pairs.yaml"
+        file.write_text(fleet_text(), encoding="utf-8")
+        self.fleet = load_fleet(file)
+        super().__init__(stack, domain_id, file)
 
     def begin(self, side, avoidance="true"):
-        from node_harness import NodeProcess
-
-        parameters = {"fleet": f"'{self._file}'", "area": AREAS[side], "avoidance": avoidance}
-        remap = ["-r", f"__ns:=/{side}", "-r", "terrain_map:=/terrain_map"]
-        node = NodeProcess("trajectory_node", self._domain_id, parameters, *remap)
-        self.nodes[side] = self._stack.enter_context(node)
-
-    def wait_until_told(self, side, ready):
-        """Wait for a diagnostic of a node for which `ready(level, message, values)` is true."""
-        self.diagnostics.clear()
-
-        def told():
-            for message in reversed(self.diagnostics):
-                for status in message.status:
-                    if status.name == f"/{side}/trajectory_node: fleet":
-                        values = {v.key: v.value for v in status.values}
-                        each = int.from_bytes(status.level, "big"), status.message, values
-                        return each if ready(*each) else None
-            return None
-
-        return self.peer.spin_until(told)
+        self.start_node(side, AREAS[side], avoidance=avoidance)
 
     @property
     def start(self):
@@ -208,9 +170,7 @@ def test_cars_that_keep_clear_are_handed_over_late_and_those_of_a_killed_node_ar
         assert np.hypot(*(first - second).T).min() > reach
 
     # a node dies
-    hosts.nodes["east"].process.send_signal(signal.SIGKILL)
-    hosts.nodes["east"].process.wait()
-    killed = hosts.peer.node.get_clock().now().nanoseconds * 1e-9
+    killed = hosts.kill("east")
     hosts.peer.spin_until(lambda: hosts.lost)
     lost = hosts.lost[0]
     record_property("told_after_s", stamp(lost.header) - killed)

@@ -14,7 +14,8 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from fleet_harness import TerrainSource, ground, receive_diagnostics, seconds, stamp
+from area_harness import AreaNodes
+from fleet_harness import seconds, stamp
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.fleet.area_shards import Area, Report
@@ -101,57 +102,17 @@ def test_a_report_that_is_impossible_is_refused(field, value, text):
     assert text in caught.value.whole_text()
 
 
-class Hosts:
-    """Nodes in namespaces, each with its area, and what they publish."""
+class Hosts(AreaNodes):
+    """Nodes of the ring's areas."""
 
     def __init__(self, stack, domain_id, folder):
-        from builtin_interfaces.msg import Time
-        from node_harness import Peer
-        from rfly_suite.msg import VehicleStateArray
-
-        from rfly_common.ros.qos import FLEET_IN, LATCHED
-
-        self._stack = stack
-        self._domain_id = domain_id
-        self._file = folder / "ring.yaml"
-        self._file.write_text(FLEET, encoding="utf-8")
-        self.nodes = {}
-        self.peer = peer = Peer(domain_id)
-        stack.callback(peer.close)
-        TerrainSource(peer).publish(ground())
-        self.states = {
-            side: peer.receive(VehicleStateArray, f"/{side}/vehicle_states", FLEET_IN)
-            for side in AREAS
-        }
-        self.lost = peer.receive(VehicleStateArray, "/west/lost_vehicles", LATCHED)
-        self.starts = peer.receive(Time, "/fleet_start", LATCHED)
-        self.diagnostics = receive_diagnostics(peer)
+        file = folder / "ring.yaml"
+        file.write_text(FLEET, encoding="utf-8")
+        super().__init__(stack, domain_id, file)
 
     def begin(self, side, **others):
-        from node_harness import NodeProcess
-
-        parameters = {
-            "fleet": f"'{self._file}'",
-            "area": AREAS.get(side, "[-10.0, -10.0, 10.0, 500.0]"),
-            "time_scale": f"{SCALE}",
-        }
-        remap = ["-r", f"__ns:=/{side}", "-r", "terrain_map:=/terrain_map"]
-        node = NodeProcess("trajectory_node", self._domain_id, parameters | others, *remap)
-        self.nodes[side] = self._stack.enter_context(node)
-
-    def told(self, side):
-        """Return (level, message, values) of the newest diagnostic of a node, or None."""
-        for message in reversed(self.diagnostics):
-            for status in message.status:
-                if status.name == f"/{side}/trajectory_node: fleet":
-                    values = {v.key: v.value for v in status.values}
-                    return int.from_bytes(status.level, "big"), status.message, values
-        return None
-
-    def wait_until_told(self, side, ready):
-        """Wait for a diagnostic of a node for which `ready(level, message, values)` is true."""
-        self.diagnostics.clear()
-        return self.peer.spin_until(lambda: (d := self.told(side)) and ready(*d) and d)
+        area = AREAS.get(side, "[-10.0, -10.0, 10.0, 500.0]")
+        self.start_node(side, area, time_scale=f"{SCALE}", **others)
 
     @property
     def start(self):
@@ -206,9 +167,7 @@ def test_cars_are_handed_over_at_the_border_and_those_of_a_killed_node_are_told(
     assert not hosts.lost
 
     threads = hosts.nodes["west"].threads()
-    hosts.nodes["east"].process.send_signal(signal.SIGKILL)
-    hosts.nodes["east"].process.wait()
-    killed = hosts.peer.node.get_clock().now().nanoseconds * 1e-9
+    killed = hosts.kill("east")
     peer.spin_until(lambda: hosts.lost)
     record_property("told_after_s", stamp(hosts.lost[0].header) - killed)
     for message in hosts.lost:
@@ -252,7 +211,7 @@ def test_a_spawned_vehicle_outside_the_area_is_removed_with_its_fleet(hosts):
 
     peer = hosts.peer
     removed = peer.receive(VehicleStateArray, "/west/removed_vehicles", FLEET_IN)
-    larger = hosts._file.with_name("larger.yaml")
+    larger = hosts.file.with_name("larger.yaml")
     larger.write_text(FLEET.replace(f"count: {COUNT}", f"count: {COUNT + 9}"), encoding="utf-8")
     hosts.begin("west", file_folders=f"['{larger.parent}']")
     peer.spin_until(lambda: hosts.states["west"])
@@ -293,8 +252,7 @@ def test_nodes_of_areas_pause_together_and_tell_what_does_not_fit(hosts):
     (fleet_time,) = {values["fleet_time_s"] for _, _, values in paused}
 
     # one that is killed and started again stands where it stood
-    hosts.nodes["east"].process.send_signal(signal.SIGKILL)
-    hosts.nodes["east"].process.wait()
+    hosts.kill("east")
     hosts.begin("east")
     again = hosts.wait_until_told("east", lambda _, __, v: v["run"] == "paused")[2]
     assert again["fleet_time_s"] == fleet_time
