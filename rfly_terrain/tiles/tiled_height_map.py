@@ -3,14 +3,13 @@
 
 """TiledHeightMap: terrain larger than memory, whose tiles are read when queries need them.
 
-Theory of operation. Samples are read in tiles of TILE x TILE. For a query, the tiles under its
-points become one `HeightMap`, a block, on which the kernels of maps in memory run; so both have the
-same formulas. A block has one more sample on each side than its cells need, because smooth
-gradients look at the neighbours of a cell. If one of its tiles cannot be read, only the tiles that
-hold the samples of the query become a block, and the faulty one is read anew for the next single
-point that needs it. Points that are too far from each other for one block
-are split by halves of their rectangle. Tiles and blocks that were not used for longest are
-forgotten beyond the limit of memory; a block that is in use stays alive by its references.
+Theory of operation. Samples are read in tiles of TILE x TILE. For a query, the tiles that hold the
+samples under its points become one `HeightMap`, a block, on which the kernels of maps in memory
+run; so both have the same formulas. Points that are too far from each other for one block are split
+by halves of their rectangle, and so are points whose block has a tile that cannot be read, as
+perhaps none of them needs it. The faulty tile is read anew for the next single point that needs it.
+Tiles and blocks that were not used for longest are forgotten beyond the limit of memory; a block
+that is in use stays alive by its references.
 
 A ray is followed in pieces of a few tiles, shorter ones beside a tile that cannot be read. A piece
 ends inside its block, and its rectangle holds all that the ray can meet there, so that the edge of
@@ -19,6 +18,7 @@ a block is never taken for that of the map.
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections import OrderedDict
@@ -57,6 +57,8 @@ SHORTER = 4
 """Number of pieces in which rays pass a tile that cannot be read, instead of one."""
 ROUNDED_M = 0.01
 """Rounding of float32 heights to which an altitude was added, at most, m."""
+ROUNDED_CELLS = 1e-6
+"""Rounding of places, at most, cells."""
 SAMPLES_OF_POINT = 16
 """Samples that a query of one point needs, at most."""
 LOWEST_SHOWN = -500.0
@@ -70,28 +72,21 @@ Found = TypeVar("Found")
 
 
 class Box(NamedTuple):
-    """Rectangle of samples, or of tiles.
+    """Rectangle of samples, or of tiles."""
 
-    A tile has the cells from its own samples to the next tile's.
-    """
-
-    first_row: int
-    end_row: int
-    first_column: int
-    end_column: int
+    rows: range
+    columns: range
 
     @property
     def size(self) -> int:
         """Number of samples or tiles."""
-        return (self.end_row - self.first_row) * (self.end_column - self.first_column)
+        return len(self.rows) * len(self.columns)
 
     def holds(self, other: Box) -> bool:
         """Return whether all of another box is in this one."""
-        return (
-            self.first_row <= other.first_row
-            and other.end_row <= self.end_row
-            and self.first_column <= other.first_column
-            and other.end_column <= self.end_column
+        return all(
+            mine.start <= its.start and its.stop <= mine.stop
+            for mine, its in zip(self, other, strict=True)
         )
 
 
@@ -109,7 +104,6 @@ class _Recent(Generic[Key, Value]):
     def __init__(self, most: float) -> None:
         self.most = most
         self.values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
-        self._samples = 0
 
     def get(self, key: Key) -> Value | None:
         """Return a value, and note that it was used."""
@@ -120,11 +114,9 @@ class _Recent(Generic[Key, Value]):
 
     def put(self, key: Key, value: Value, samples: int) -> None:
         """Keep a value."""
-        self._samples += samples - self.values.pop(key, (value, 0))[1]
         self.values[key] = value, samples
-        while self._samples > self.most and len(self.values) > 1:
-            _, (_, forgotten) = self.values.popitem(last=False)
-            self._samples -= forgotten
+        while len(self.values) > 1 and sum(each for _, each in self.values.values()) > self.most:
+            self.values.popitem(last=False)
 
 
 class TiledHeightMap(Terrain):
@@ -193,7 +185,7 @@ class TiledHeightMap(Terrain):
         """Read the tiles that queries at points need; one that has failed is not tried again."""
 
         def find(need: Box) -> None:
-            if need.size > SAMPLES_OF_POINT or self._fault_in(self._samples_for(need)) is None:
+            if need.size > SAMPLES_OF_POINT or self._fault_in(self._tiles_around(need)) is None:
                 self._block(need)
 
         for _ in self._pieces((x, x), (y, y), find):
@@ -215,14 +207,14 @@ class TiledHeightMap(Terrain):
             middle = (place - origin) / step
             first = round(min(max(middle - (most - 1) / 2, 0.0), count - most))
             parts.append(range(first, first + most))
-        return self._map_of(*parts)
+        return self._map_of(Box(*parts))
 
     def detail(self, region: Region, samples: int, tell: Callable[[str], None]) -> HeightMap:
         """Return about `samples` means of heights a side of a region; see `Terrain.detail`."""
         from scipy.interpolate import RegularGridInterpolator
 
         need = self._needed(*region, spare=1)
-        rows, columns = _ranges(need)
+        rows, columns = need
         shorter, longer = sorted(map(len, (rows, columns)))
         most = max(1, min(longer // samples, shorter // 2))
         stride = 1 << most.bit_length() - 1
@@ -280,13 +272,12 @@ class TiledHeightMap(Terrain):
 
         Raises ValueError for a region with too few or too many samples.
         """
-        rows, columns = selected(self, region)
-        count = (rows.stop - rows.start) * (columns.stop - columns.start)
-        if count > MAX_CELLS:
+        samples = Box(*(range(part.start, part.stop) for part in selected(self, region)))
+        if samples.size > MAX_CELLS:
             raise ValueError(
-                f"{count:,} samples, expected at most {MAX_CELLS:,}: name a smaller region"
+                f"{samples.size:,} samples, expected at most {MAX_CELLS:,}: name a smaller region"
             )
-        return self._map_of(range(rows.start, rows.stop), range(columns.start, columns.stop))
+        return self._map_of(samples)
 
     def point_cloud(self, stride: int = 1, region: Region | None = None) -> NDArray[np.float32]:
         """Return every `stride`-th sample of a region; see `Terrain.point_cloud`."""
@@ -340,7 +331,7 @@ class TiledHeightMap(Terrain):
         spare = int(kernel == "gradient_rates" or any(options))  # smooth ones see the next samples
         results: list[NDArray[Any]] = []
         for chosen, block in self._pieces((x, x), (y, y), self._block, spare):
-            if chosen is None:
+            if isinstance(chosen, slice):
                 return run(kernel, block.ground, names, values, outputs, *options)
             part = run(kernel, block.ground, names, [a[chosen] for a in arrays], outputs, *options)
             results = results or [np.empty((x.size, *p.shape[1:]), p.dtype) for p in part]
@@ -381,27 +372,28 @@ class TiledHeightMap(Terrain):
         cell = min(self.step_x, self.step_y)
         longest = length = RAY_TILES * self._tile * cell
         begin, end = self._span(origins, along, limits)
-        rays = np.flatnonzero(begin <= end)
+        rays = np.flatnonzero((begin <= end) & np.isfinite(begin))
         t = begin[rays]
         while rays.size:
             over_ground = np.maximum(np.hypot(along[rays, 0], along[rays, 1]), 1e-9)
-            stop = np.minimum(t + length / over_ground, end[rays])
+            stop = np.maximum(t + length / over_ground, np.nextafter(t, np.inf))
+            stop = np.minimum(stop, end[rays])
             start = origins[rays] + t[:, None] * along[rays]
             last = origins[rays] + stop[:, None] * along[rays]
             x, y, _ = np.sort([start, last], axis=0).transpose(2, 0, 1)
             try:
-                for chosen, block in self._pieces(tuple(x), tuple(y), self._block):
-                    part = np.arange(rays.size) if chosen is None else chosen
-                    hits = np.empty(part.size)
-                    facing = np.empty((part.size if normals.size else 0, 3))
+                for part, block in self._pieces(tuple(x), tuple(y), self._block):
+                    own = rays[part]
+                    hits = np.empty(own.size)
+                    facing = np.empty((own.size if normals.size else 0, 3))
                     piece = [
-                        for_kernels(array[part], np.float64, (part.size, *array.shape[1:]))
+                        for_kernels(array[part], np.float64, (own.size, *array.shape[1:]))
                         for array in (start, along[rays], stop - t)
                     ]
                     ray_cast.cast_over(block, piece, hits, facing)
-                    ranges[rays[part]] = t[part] + hits
+                    ranges[own] = t[part] + hits
                     if normals.size:
-                        normals[rays[part]] = facing
+                        normals[own] = facing
             except TerrainError:
                 # the faulty tile may be beside the rays, or behind what they meet
                 if length <= cell / SHORTER:
@@ -414,35 +406,24 @@ class TiledHeightMap(Terrain):
             t = stop[goes_on]
 
     def _span(self, origins: Floats, along: Floats, limits: Floats) -> tuple[Floats, Floats]:
-        """Return where rays may meet the ground, m from their origins; begin > end: nowhere.
+        """Return where rays may meet the ground, m; nowhere for begin > end or an infinite begin.
 
         A cell is added at both ends, where the kernel finds the edge of the map itself.
         """
-        begin = np.zeros(limits.size)
-        end = limits.copy()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            x_min, x_max, y_min, y_max = self.bounds
-            for axis, low, high in ((0, x_min, x_max), (1, y_min, y_max)):
-                sides = (np.array([[low], [high]]) - origins[:, axis]) / along[:, axis]
-                is_within = (origins[:, axis] >= low) & (origins[:, axis] <= high)
-                is_level = along[:, axis] == 0.0
-                near, far = np.sort(sides, axis=0)
-                begin = np.maximum(begin, np.where(is_level, 0.0, near))
-                end = np.minimum(end, np.where(is_level, np.where(is_within, end, -1.0), far))
-
-            # below the highest point, and no farther than down to the lowest one
-            dz = along[:, 2]
-            to_low = (self.z_min - ROUNDED_M - origins[:, 2]) / dz
-            to_high = (self.z_max + ROUNDED_M - origins[:, 2]) / dz
-            end = np.where(dz < 0.0, np.minimum(end, np.maximum(to_low, begin)), end)
-            end = np.where(dz > 0.0, np.minimum(end, to_high), end)
-            end = np.where((dz == 0.0) & (to_high < 0.0), -1.0, end)
-            begin = np.where(dz < 0.0, np.maximum(begin, to_high), begin)
-
         spare = self.step_x + self.step_y
-        is_somewhere = begin <= end + spare
-        begin = np.maximum(begin - spare, 0.0)
-        return begin, np.where(is_somewhere, np.minimum(end + spare, limits), -1.0)
+        x_min, x_max, y_min, y_max = self.bounds
+        low = np.array([x_min, y_min, -np.inf]) - ROUNDED_CELLS * spare
+        high = np.array([x_max, y_max, self.z_max + ROUNDED_M]) + ROUNDED_CELLS * spare
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sides = (np.stack([low, high])[:, None] - origins) / along
+            begin = np.fmin(*sides).max(axis=1, initial=0.0)
+            end = np.fmax(*sides).min(axis=1)
+            to_low = (self.z_min - ROUNDED_M - origins[:, 2]) / along[:, 2]
+
+        # no farther than down to the lowest point; a ray that enters below it hits the side there
+        lowest = np.where(along[:, 2] < 0.0, np.maximum(to_low, begin), np.inf)
+        end = np.where(begin > end, -np.inf, np.minimum(end, lowest))
+        return np.maximum(begin - spare, 0.0), np.minimum(end + spare, limits)
 
     def _pieces(
         self,
@@ -450,19 +431,17 @@ class TiledHeightMap(Terrain):
         y: tuple[NDArray[Any], NDArray[Any]],
         find: Callable[[Box], Found],
         spare: int = 0,
-    ) -> Iterator[tuple[NDArray[np.intp] | None, Found]]:
+    ) -> Iterator[tuple[slice | NDArray[np.intp], Found]]:
         """Yield indices of rectangles that one block may serve, and what `find` has for them.
 
-        x, y: lowest and highest coordinates of the rectangles, m. None instead of indices: all.
-        spare: see `_needed`. Rectangles without a block are divided, as its faulty tile may be one
-        that none of them needs.
+        x, y: lowest and highest coordinates of the rectangles, m. A slice has all of them. spare:
+        see `_needed`. Rectangles without a block are divided, as its faulty tile may be one that
+        none of them needs.
         """
-        waiting: list[NDArray[np.intp] | None] = [None]
+        waiting: list[slice | NDArray[np.intp]] = [slice(None)]
         while waiting:
             chosen = waiting.pop()
-            low_x, high_x, low_y, high_y = (
-                array if chosen is None else array[chosen] for array in (*x, *y)
-            )
+            low_x, high_x, low_y, high_y = (array[chosen] for array in (*x, *y))
             west, east = float(low_x.min()), float(high_x.max())
             south, north = float(low_y.min()), float(high_y.max())
             need = self._needed(west, east, south, north, spare)
@@ -483,7 +462,7 @@ class TiledHeightMap(Terrain):
                 is_low = low_y + high_y < south + north
             if is_low.all() or not is_low.any():
                 is_low = np.arange(is_low.size) < is_low.size // 2
-            numbers = np.arange(is_low.size) if chosen is None else chosen
+            numbers = np.arange(x[0].size)[chosen]
             waiting += [numbers[is_low], numbers[~is_low]]
 
     def _fits(self, need: Box, count: int) -> bool:
@@ -495,33 +474,32 @@ class TiledHeightMap(Terrain):
 
         spare: number of samples to add on each side, where the map goes on.
         """
-        ends: list[int] = []
+        parts: list[range] = []
         for low, high, origin, step, samples in (
             (west, east, self.origin_x, self.step_x, self.rows),
             (south, north, self.origin_y, self.step_y, self.columns),
         ):
             first = int(min(max((low - origin) / step, 0.0), samples - 2))
             last = int(min(max((high - origin) / step, 0.0), samples - 2))
-            ends += [max(first - spare, 0), min(last + 2 + spare, samples)]
-        return Box(*ends)
+            parts.append(range(max(first - spare, 0), min(last + 2 + spare, samples)))
+        return Box(*parts)
 
     def _tiles_around(self, need: Box) -> Box:
-        """Return the tiles that have the cells between samples.
+        """Return the tiles that hold samples.
 
         Large boxes are widened to a coarser grid, so that places that move do not need a new block
         at each tile.
         """
-        ends: list[int] = []
-        for first_sample, end_sample, samples in (
-            (need.first_row, need.end_row, self.rows),
-            (need.first_column, need.end_column, self.columns),
-        ):
-            first = first_sample // self._tile
-            last = (end_sample - 2) // self._tile
-            coarse = max(1, (1 << (last + 1 - first).bit_length() - 1) >> 1)
-            most = (samples - 2) // self._tile + 1
-            ends += [first // coarse * coarse, min((last // coarse + 1) * coarse, most)]
-        return Box(*ends)
+        parts: list[range] = []
+        for own, samples in zip(self._tiles_of(need), (self.rows, self.columns), strict=True):
+            coarse = max(1, (1 << len(own).bit_length() - 1) >> 1)
+            end = min(-(-own.stop // coarse) * coarse, -(-samples // self._tile))
+            parts.append(range(own.start // coarse * coarse, end))
+        return Box(*parts)
+
+    def _tiles_of(self, samples: Box) -> Box:
+        """Return the tiles that hold samples, and no more."""
+        return Box(*(range(k.start // self._tile, -(-k.stop // self._tile)) for k in samples))
 
     def _found(self, need: Box) -> HeightMap | None:
         """Return a block that holds samples."""
@@ -529,95 +507,58 @@ class TiledHeightMap(Terrain):
         return self._blocks.get(key)
 
     def _block(self, need: Box) -> HeightMap:
-        """Return a block that holds samples; its tiles are read if they have to be."""
+        """Return a block that holds samples; its tiles are read if they have to be.
+
+        One that could not be read the last time is read again for a single point only.
+        """
         with self._lock:
             block = self._found(need)
-        while block is None:
-            samples = self._samples_for(need)
-            fault = self._fault_in(samples)
-            if fault is not None and need.size > SAMPLES_OF_POINT:
-                raise type(fault)(str(fault))
-            try:
-                block = self._read_block(samples)
-            except TerrainError:
-                if fault is not None or self._samples_for(need) == samples:
-                    raise
-        return block
+        if block is not None:
+            return block
 
-    def _read_block(self, samples: Box) -> HeightMap:
-        """Return a new block of samples, which is kept."""
-        block = self._map_of(*_ranges(samples))
+        tiles = self._tiles_around(need)
+        fault = self._fault_in(tiles)
+        if fault is not None and need.size > SAMPLES_OF_POINT:
+            raise type(fault)(str(fault))
+        ends = [part.stop * self._tile for part in tiles]
+        samples = Box(
+            range(tiles.rows.start * self._tile, min(ends[0], self.rows)),
+            range(tiles.columns.start * self._tile, min(ends[1], self.columns)),
+        )
+        block = self._map_of(samples)
         # the tolerance at the edge is that of the whole map
         ground = block.ground._replace(slack_u=self.ground.slack_u, slack_v=self.ground.slack_v)
         block._set(ground=ground)
         with self._lock:
-            self._blocks.put(samples, block, block.heights.size)
+            self._blocks.put(samples, block, samples.size)
         return block
 
-    def _samples_for(self, need: Box) -> Box:
-        """Return the samples of a block: one more on each side than the cells of its tiles have.
-
-        If one of their tiles is at fault, it is only the tiles of the needed samples.
-        """
-        tile = self._tile
-        first_row, end_row, first_column, end_column = (n * tile for n in self._tiles_around(need))
-        around = Box(
-            max(first_row - 1, 0),
-            min(end_row + 2, self.rows),
-            max(first_column - 1, 0),
-            min(end_column + 2, self.columns),
-        )
-        if self._fault_in(around) is None:
-            return around
-        return Box(
-            need.first_row // tile * tile,
-            min(-(-need.end_row // tile) * tile, self.rows),
-            need.first_column // tile * tile,
-            min(-(-need.end_column // tile) * tile, self.columns),
-        )
-
-    def _fault_in(self, samples: Box) -> TerrainError | None:
-        """Return why a tile with samples could not be read the last time; None: all could."""
-        if not self._faults:
-            return None
-        tiles = self._tiles_of(*_ranges(samples))
-        return next((self._faults[tile] for tile in tiles if tile in self._faults), None)
+    def _fault_in(self, tiles: Box) -> TerrainError | None:
+        """Return why one of the tiles could not be read the last time; None: all could."""
+        faults = (self._faults.get(tile) for tile in itertools.product(*tiles))
+        return next(filter(None, faults), None) if self._faults else None
 
     def _check_held(self, need: Box) -> None:
         """Raise TerrainError if a block has to be read from files."""
         if self._found(need) is None:
-            tiles = self._tiles_of(*_ranges(self._samples_for(need)))
+            tiles = itertools.product(*self._tiles_around(need))
             if not all(tile in self._tiles.values for tile in tiles):
                 raise TerrainError("not in memory")
 
-    def _tiles_of(self, rows: range, columns: range) -> list[tuple[int, int]]:
-        """Return the tiles that hold samples."""
-        return [
-            (i, j)
-            for i in range(rows.start // self._tile, (rows.stop - 1) // self._tile + 1)
-            for j in range(columns.start // self._tile, (columns.stop - 1) // self._tile + 1)
-        ]
-
-    def _map_of(self, rows: range, columns: range) -> HeightMap:
+    def _map_of(self, samples: Box) -> HeightMap:
         """Return samples as a map in memory."""
+        rows, columns = samples
         heights = np.empty((len(rows), len(columns)), np.float32)
-        tiles = self._tiles_of(rows, columns)
+        tiles = list(itertools.product(*self._tiles_of(samples)))
 
         def fill(start: int, stop: int) -> None:
             for i, j in tiles[start:stop]:
-                tile = self._heights_of(i, j)
-                own_row = i * self._tile
-                own_column = j * self._tile
-                first_row = max(own_row, rows.start)
-                first_column = max(own_column, columns.start)
-                part = tile[
-                    first_row - own_row : rows.stop - own_row,
-                    first_column - own_column : columns.stop - own_column,
-                ]
-                heights[
-                    first_row - rows.start : first_row - rows.start + part.shape[0],
-                    first_column - columns.start : first_column - columns.start + part.shape[1],
-                ] = part
+                # where the tile begins; it may reach beyond all sides
+                u = i * self._tile - rows.start
+                v = j * self._tile - columns.start
+                heights[max(u, 0) : u + self._tile, max(v, 0) : v + self._tile] = self._heights_of(
+                    i, j
+                )[max(-u, 0) : len(rows) - u, max(-v, 0) : len(columns) - v]
 
         in_chunks(fill, len(tiles), 1)
         heights.flags.writeable = False  # shared, not copied
@@ -648,11 +589,6 @@ class TiledHeightMap(Terrain):
             with self._lock:
                 self._tiles.put((i, j), tile, tile.size)
         return tile
-
-
-def _ranges(box: Box) -> tuple[range, range]:
-    """Return the rows and columns of a box."""
-    return range(box.first_row, box.end_row), range(box.first_column, box.end_column)
 
 
 def _mapped(heights: NDArray[np.float32]) -> NDArray[np.float32]:

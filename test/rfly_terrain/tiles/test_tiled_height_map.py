@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -155,6 +156,26 @@ def test_one_ray_over_all_tiles(tiled, whole):
     assert tiled.cast(origin, (-1.0, 0.0, 0.0)) == np.inf
     with pytest.raises(ValueError, match="directions is 0, 0, 0"):
         tiled.cast(origin, (0.0, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("away", [1e17, 1e19, 1e25, 1e200])
+def test_a_ray_from_far_away_ends(tiled, whole, away):
+    """Where a piece of a ray is shorter than the rounding of its place."""
+    origin = (-away, -300.0, 20.0)
+    assert tiled.cast(origin, (1.0, 0.0, 0.0)) == whole.cast(origin, (1.0, 0.0, 0.0))
+    assert tiled.cast(origin, (1.0, 1.0, 0.0)) == np.inf
+
+
+def test_rays_along_borders_of_tiles(tiled, whole):
+    """On borders, on the edge and beyond it; from above, and from below the lowest ground."""
+    x, y = border_points(whole)
+    directions = ((1.0, 0.0, 0.0), (0.0, -1.0, -0.01), (-1.0, -0.7, -0.1), (0.0, 0.0, -1.0))
+    for z, direction in itertools.product((whole.z_min - 5.0, 0.0, whole.z_max + 5.0), directions):
+        origins = np.stack([x, y, np.full(x.size, z)], axis=1)
+        along = np.broadcast_to(direction, origins.shape)
+        for start in (origins, origins - 1.5 * STEP * np.sign(direction)):
+            ours = tiled.cast(start, along)
+            np.testing.assert_allclose(ours, whole.cast(start, along), atol=1e-6)
 
 
 def test_lines_of_sight(tiled, whole):
