@@ -26,25 +26,44 @@ MAX_PROCESSES = 61
 """Processes of a pool, at most: Windows waits for no more."""
 
 
-def parallel_jobs(asked: int | None, tasks: int) -> int:
-    """Return the number of processes for some tasks; by default one per core."""
-    return max(1, min(asked or cores(), tasks, MAX_PROCESSES))
-
-
-def in_processes(
+def in_parallel(
     work: Callable[..., Result],
     tasks: Sequence[tuple[Any, ...]],
-    jobs: int,
     report: Callable[[int, Result], None],
-    set_up: Callable[..., None],
-    shared: tuple[Any, ...],
+    *shared: Any,
+    jobs: int | None = None,
+    dask: Any = None,
+    set_up: Callable[[], None] | None = None,
 ) -> list[Result]:
-    """Return `work(*task)` of each task, in their order, computed in `jobs` processes.
+    """Return `work(*shared, *task)` of each task, in their order, computed in `jobs` processes.
 
-    Each process calls `set_up(*shared)` first. `report(task, result)` is called here when a task is
-    done. Ctrl-C ends the processes at once. Raises what `work` raises, and ConfigError if a process
-    dies.
+    `jobs`: by default one per core; 1: this process. `dask`: a cluster in place of them, as
+    `on_dask` takes it. Each process gets `shared` once, and calls `set_up()` first. `report(task,
+    result)` is called here when a task is done. Ctrl-C ends the processes at once. Raises what
+    `work` raises, and ConfigError if a process dies or no cluster answers.
     """
+    if dask is not None:
+        return on_dask(dask, work, tasks, report, shared)
+    jobs = max(1, min(jobs or cores(), len(tasks), MAX_PROCESSES))
+    if jobs > 1:
+        return _in_processes(work, tasks, report, jobs, shared, set_up)
+
+    results = []
+    for number, task in enumerate(tasks):
+        results.append(work(*shared, *task))
+        report(number, results[-1])
+    return results
+
+
+def _in_processes(
+    work: Callable[..., Result],
+    tasks: Sequence[tuple[Any, ...]],
+    report: Callable[[int, Result], None],
+    jobs: int,
+    shared: tuple[Any, ...],
+    set_up: Callable[[], None] | None,
+) -> list[Result]:
+    """Return the results of `in_parallel`, computed in a pool."""
     # not forked: threads of numba and of the caller do not survive a fork
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
@@ -52,7 +71,7 @@ def in_processes(
 
     try:
         with _main_left_out():
-            futures = [pool.submit(work, *task) for task in tasks]
+            futures = [pool.submit(_work_with_shared, work, task) for task in tasks]
         task_of = {future: task for task, future in enumerate(futures)}
         for future in concurrent.futures.as_completed(futures):
             report(task_of[future], future.result())
@@ -81,10 +100,22 @@ def _main_left_out() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _set_up(set_up: Callable[..., None], shared: tuple[Any, ...]) -> None:
+_shared: tuple[Any, ...] = ()
+"""What all tasks of a worker process share."""
+
+
+def _set_up(set_up: Callable[[], None] | None, shared: tuple[Any, ...]) -> None:
     """Set a worker process up, which ends with its parent."""
-    set_up(*shared)
+    global _shared  # noqa: PLW0603  a pool's processes get what all tasks share only this way
+    _shared = shared
+    if set_up is not None:
+        set_up()
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _work_with_shared(work: Callable[..., Result], task: tuple[Any, ...]) -> Result:
+    """Do a task in a worker process."""
+    return work(*_shared, *task)
 
 
 def _end_with_parent() -> None:
@@ -105,13 +136,16 @@ def check_dask() -> None:
 
 
 def on_dask(
-    cluster: Any, submit: Callable[[Any], list[Any]], report: Callable[[int, Any], None]
-) -> list[Any]:
-    """Return the results of the futures that `submit(client)` gives, in their order.
+    cluster: Any,
+    work: Callable[..., Result],
+    tasks: Sequence[tuple[Any, ...]],
+    report: Callable[[int, Result], None],
+    shared: tuple[Any, ...],
+) -> list[Result]:
+    """Return the results of `in_parallel`, computed on a Dask cluster.
 
     `cluster`: the address of a scheduler, or a `Client` or `Cluster` of distributed, whose workers
-    need this package. `report(number, result)` is called here when a future is done. Raises what
-    the work raises, and ConfigError if no scheduler answers.
+    need this package. Raises what the work raises, and ConfigError if no scheduler answers.
     """
     check_dask()
     from distributed import Client, as_completed
@@ -130,7 +164,8 @@ def on_dask(
             raise ConfigError(f"Dask: {cluster}: no scheduler answers ({error})") from None
 
     try:
-        futures = submit(client)
+        held = client.scatter(list(shared), broadcast=True, hash=False)
+        futures = [client.submit(work, *held, *task, pure=False) for task in tasks]
         number_of = {future.key: number for number, future in enumerate(futures)}
         for future in as_completed(futures, loop=client.loop):
             report(number_of[future.key], future.result())

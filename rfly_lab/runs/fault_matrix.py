@@ -30,7 +30,7 @@ from rfly_amphibious.simulation.faults import Fault, FaultKind
 from rfly_common.config.checks import check_choice
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing, read_regular, write_text
-from rfly_common.threads.processes import in_processes, parallel_jobs
+from rfly_common.threads.processes import in_parallel
 from rfly_lab.runs.closed_loop import ClosedLoopRun, run_closed_loop, warm_up
 from rfly_lab.runs.recorder import STANDING_SPEED
 from rfly_lab.runs.sweep import check_table, csv_line
@@ -495,15 +495,7 @@ def run_matrix(
 ) -> list[CaseResult]:
     """Fly cases with seeds in `jobs` processes (None: one per core); return their results."""
     report = on_result or (lambda result: None)
-    jobs = parallel_jobs(jobs, len(runs))
-    if jobs > 1:
-        return in_processes(fly_case, runs, jobs, lambda _, each: report(each), get_ready, ())
-
-    results = []
-    for case, seed in runs:
-        results.append(fly_case(case, seed))
-        report(results[-1])
-    return results
+    return in_parallel(fly_case, runs, lambda _, each: report(each), jobs=jobs, set_up=get_ready)
 
 
 def get_ready() -> None:

@@ -25,7 +25,7 @@ from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.config.parameter_files import Change, KeyPath, parse_key_path
 from rfly_common.errors import ConfigError
 from rfly_common.files import Closing, read_regular, write_text
-from rfly_common.threads.processes import in_processes, on_dask, parallel_jobs
+from rfly_common.threads.processes import in_parallel
 from rfly_lab.runs.recorder import ScenarioRun
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.tiles.open_terrain import load_terrain
@@ -449,18 +449,7 @@ def run_sweep(
     `jobs`: by default one per core. The results do not depend on the number of jobs. `jobs` 1: in
     this process.
     """
-    report = on_result or (lambda run, result: None)
-    jobs = parallel_jobs(jobs, len(sweep))
-    if jobs == 1:
-        results = []
-        for run in range(len(sweep)):
-            terrain = sweep.terrains[sweep.terrain_of[run]]
-            results.append(_run(sweep.scenarios[run], terrain, sweep.estimate))
-            report(run, results[-1])
-        return results
-
-    tasks = list(zip(sweep.scenarios, sweep.terrain_of, itertools.repeat(sweep.estimate)))
-    return in_processes(_run_held, tasks, jobs, report, _hold_terrains, (sweep.terrains,))
+    return _run_all(sweep, on_result, jobs=jobs)
 
 
 def run_sweep_on_dask(
@@ -471,42 +460,25 @@ def run_sweep_on_dask(
     `cluster`: the address of its scheduler, or a `Client` or `Cluster` of distributed. Its workers
     need this package; maps are sent to them. Raise ConfigError if no scheduler answers.
     """
-
-    def submit(client: Any) -> list[Any]:
-        maps = [
-            None if terrain is None else client.scatter(terrain, broadcast=True)
-            for terrain in sweep.terrains
-        ]
-        return [
-            client.submit(_run, scenario, maps[terrain], sweep.estimate, pure=False)
-            for scenario, terrain in zip(sweep.scenarios, sweep.terrain_of, strict=True)
-        ]
-
-    return on_dask(cluster, submit, on_result or (lambda run, result: None))
+    return _run_all(sweep, on_result, dask=cluster)
 
 
-def _run(scenario: Scenario, terrain: HeightMap | None, estimate: bool) -> Result:
+def _run_all(sweep: Sweep, on_result: OnResult | None, **where: Any) -> list[Result]:
+    """Return the results of all runs."""
+    tasks = list(zip(sweep.scenarios, sweep.terrain_of, itertools.repeat(sweep.estimate)))
+    report = on_result or (lambda run, result: None)
+    return in_parallel(_run, tasks, report, sweep.terrains, **where)
+
+
+def _run(
+    terrains: tuple[HeightMap | None, ...], scenario: Scenario, terrain: int, estimate: bool
+) -> Result:
     """Return the result of one run."""
     from rfly_lab.runs.closed_loop import run_closed_loop
     from rfly_lab.runs.run import run_scenario
 
-    whole = replace(scenario, terrain=terrain)
+    whole = replace(scenario, terrain=terrains[terrain])
     if not estimate:
         return result_of(run_scenario(whole))
     closed = run_closed_loop(whole)
     return result_of(closed.run, closed.rms_error()[0])
-
-
-_terrains: tuple[HeightMap | None, ...] = ()
-"""Maps of a worker process."""
-
-
-def _hold_terrains(terrains: tuple[HeightMap | None, ...]) -> None:
-    """Keep the maps in a worker process."""
-    global _terrains  # noqa: PLW0603  a pool's processes get what all tasks share only this way
-    _terrains = terrains
-
-
-def _run_held(scenario: Scenario, terrain: int, estimate: bool) -> Result:
-    """Return the result of one run on a map that the worker holds."""
-    return _run(scenario, _terrains[terrain], estimate)

@@ -11,10 +11,11 @@ which numbers of the sources stand for no height.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-import math
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.errors import ConfigError, TerrainFormatError
+from rfly_common.errors import ConfigError, TerrainError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular, sole_writer, write_text, write_whole
 from rfly_common.geodesy import geo_point
-from rfly_common.threads.processes import in_processes, on_dask, parallel_jobs
+from rfly_common.threads.processes import in_parallel
 from rfly_terrain.files.dem_import import (
     STRIP_COLUMNS,
     Layout,
@@ -182,6 +183,11 @@ class TilePlan:
         write_whole(path, tile_data(heights, self.target.crs, corner, tags))
         return low, high
 
+    def find_voids(self, number: int) -> list[float] | None:
+        """Return the heights of a source that stand for none."""
+        mosaic, own_number, _ = self.sources.files[number]
+        return mosaic.find_voids(own_number)[1]
+
 
 def make_tiles(
     sources: Sequence[StrPath],
@@ -232,49 +238,32 @@ def _converted(
     progress: Callable[[float], None],
 ) -> TileGrid:
     """Write the tiles that lack, and then the manifest; return its grid."""
-    place = plan.folder
-    voids = _begin(plan, options, overwrite)
-    jobs = parallel_jobs(jobs, len(plan.files))
+    record = plan.folder / CONVERSION
+    digest = _digest(plan, options)
+    voids = _begin(plan.folder, digest, overwrite)
 
     # numbers that stand for no height, and then the tiles
     files = plan.sources.files
     surveyed = len(files) if voids is None and options.sources.nodata != "none" else 0
     total = surveyed + len(plan.files)
-    done = 0
+    done = itertools.count(1)
 
     def report(_task: int, _result: Any) -> None:
-        nonlocal done
-        done += 1
-        progress(done / total)
-
-    def run(work: Callable[..., Any], tasks: Sequence[tuple[int, ...]]) -> list[Any]:
-        if dask is not None:
-
-            def submit(client: Any) -> list[Any]:
-                held = client.scatter(plan, broadcast=True, hash=False)
-                return [client.submit(work, *task, plan=held, pure=False) for task in tasks]
-
-            return on_dask(dask, submit, report)
-        if jobs > 1:
-            return in_processes(work, tasks, jobs, report, _hold, (plan,))
-        _hold(plan)
-        results = []
-        for number, task in enumerate(tasks):
-            results.append(work(*task))
-            report(number, None)
-        return results
+        progress(next(done) / total)
 
     if surveyed:
-        voids = run(_find_voids, [(number,) for number in range(surveyed)])
-        write_text(place / CONVERSION, _record(plan, options, voids))
+        sources = [(number,) for number in range(surveyed)]
+        voids = in_parallel(TilePlan.find_voids, sources, report, plan, jobs=jobs, dask=dask)
+        _write_record(record, digest, voids)
     if voids is not None:
         for (mosaic, number, _), found in zip(files, voids, strict=True):
             mosaic.files[number] = replace(mosaic.files[number], voids=found)
-    ranges = np.array(run(_write, plan.files))
+    ranges = in_parallel(TilePlan.write, plan.files, report, plan, jobs=jobs, dask=dask)
 
-    grid = replace(plan.grid, z_min=float(ranges[:, 0].min()), z_max=float(ranges[:, 1].max()))
-    write_text(place / MANIFEST, manifest_text(grid))
-    (place / CONVERSION).unlink()
+    low, high = zip(*ranges, strict=True)
+    grid = replace(plan.grid, z_min=min(low), z_max=max(high))
+    write_text(plan.folder / MANIFEST, manifest_text(grid))
+    record.unlink()
     return grid
 
 
@@ -287,26 +276,13 @@ def _planned(sources: Sources, folder: Path, options: TileOptions, fills_gaps: b
     target = layout.target(layout.own_cells(center), latitude, longitude)
     check_grid(target.grid, sources.name, MAX_SAMPLES)
 
-    cells = target.grid
-    x, y = cells.centres(cells.rows - 1, 0)
-    grid = TileGrid(
-        rows=cells.columns,
-        columns=cells.rows,
-        origin_x=x - target.origin[0],
-        origin_y=y - target.origin[1],
-        step_x=cells.step_x,
-        step_y=-cells.step_y,
-        geo_origin=geo_point((latitude, longitude, options.origin_altitude), "origin"),
-        z_min=0.0,
-        z_max=0.0,
-        side=options.side,
-    )
+    geo_origin = geo_point((latitude, longitude, options.origin_altitude), "origin")
+    grid = TileGrid.of_raster(target.grid, target.origin, geo_origin, (0.0, 0.0), options.side)
     return TilePlan(sources, layout, target, grid, folder, options.resampling, fills_gaps)
 
 
-def _begin(plan: TilePlan, options: TileOptions, overwrite: bool) -> list[Any] | None:
+def _begin(folder: Path, digest: str, overwrite: bool) -> list[Any] | None:
     """Prepare the folder, or find the conversion there; return the voids that it has found."""
-    folder = plan.folder
     record = folder / CONVERSION
     if overwrite:
         for file in (folder / MANIFEST, record, *(folder / "tiles").glob(TILE_NAMES)):
@@ -316,30 +292,22 @@ def _begin(plan: TilePlan, options: TileOptions, overwrite: bool) -> list[Any] |
 
     for part in (folder / "tiles").glob(".*.part"):  # of a conversion that was killed
         part.unlink()
-    found = _recorded(record)
-    if found is not None and found["digest"] == _digest(plan, options):
-        return found["voids"]
+    found = None
+    with suppress(OSError, ValueError):
+        found = json.loads(read_regular(record, 1 << 28))
+    if isinstance(found, dict) and found.get("digest") == digest:
+        return found.get("voids")
     if record.exists() or any((folder / "tiles").glob(TILE_NAMES)):
         raise FileExistsError(
             f"{folder} holds a part of other tiles; choose another name or add --overwrite"
         )
-    write_text(record, _record(plan, options, None))
+    _write_record(record, digest, None)
     return None
 
 
-def _recorded(record: Path) -> dict[str, Any] | None:
-    """Return the content of CONVERSION; None if there is none, or a damaged one."""
-    try:
-        found = json.loads(read_regular(record, 1 << 28))
-    except (OSError, ValueError):
-        return None
-    is_whole = isinstance(found, dict) and {"digest", "voids"} <= found.keys()
-    return found if is_whole else None
-
-
-def _record(plan: TilePlan, options: TileOptions, voids: list[Any] | None) -> str:
-    """Return the content of CONVERSION."""
-    return json.dumps({"digest": _digest(plan, options), "voids": voids}) + "\n"
+def _write_record(record: Path, digest: str, voids: list[Any] | None) -> None:
+    """Write CONVERSION."""
+    write_text(record, json.dumps({"digest": digest, "voids": voids}) + "\n")
 
 
 def _digest(plan: TilePlan, options: TileOptions) -> str:
@@ -353,37 +321,9 @@ def _digest(plan: TilePlan, options: TileOptions) -> str:
 
 def _range_in(path: Path) -> tuple[float, float] | None:
     """Return the lowest and highest elevation of a file that is done; None for any other."""
-    if not path.exists():
-        return None
     try:
         with open_raster(path) as dataset:
             tags = dataset.tags()
-        found = float(tags["z_min"]), float(tags["z_max"])
-    except (TerrainFormatError, KeyError, ValueError):
+        return float(tags["z_min"]), float(tags["z_max"])
+    except (TerrainError, KeyError, ValueError):
         return None
-    return found if all(map(math.isfinite, found)) else None
-
-
-_plan: TilePlan | None = None
-"""What a worker process converts."""
-
-
-def _hold(plan: TilePlan) -> None:
-    """Keep the plan in a process."""
-    global _plan  # noqa: PLW0603  a pool's processes get what all tasks share only this way
-    _plan = plan
-
-
-def _find_voids(number: int, plan: TilePlan | None = None) -> list[float] | None:
-    """Return the heights of a source that stand for none."""
-    plan = plan or _plan
-    assert plan is not None
-    mosaic, own_number, _ = plan.sources.files[number]
-    return mosaic.find_voids(own_number)[1]
-
-
-def _write(i: int, j: int, plan: TilePlan | None = None) -> tuple[float, float]:
-    """Write a file of tiles."""
-    plan = plan or _plan
-    assert plan is not None
-    return plan.write(i, j)

@@ -28,6 +28,7 @@ from rfly_terrain.files.dem_import import raster_grid
 from rfly_terrain.files.gaps import HIGHEST, LOWEST, HeightScale
 from rfly_terrain.files.raster_file import RasterHeights, open_raster, rasterio_module
 from rfly_terrain.files.web_files import WebPlace
+from rfly_terrain.height_map.grid import Grid
 
 MANIFEST = "terrain.json"
 """Name of a folder's manifest, which is written last."""
@@ -77,6 +78,23 @@ class TileGrid:
             raise ValueError(f"{counts} rows, columns and samples a side, expected at least 2")
         if self.rows * self.columns > MAX_SAMPLES:
             raise ValueError(f"{self.rows} x {self.columns} samples, expected {MAX_SAMPLES:,}")
+
+    @classmethod
+    def of_raster(
+        cls,
+        cells: Grid,
+        origin: tuple[float, float],
+        geo_origin: GeoPoint | None,
+        heights: tuple[float, float],
+        side: int,
+    ) -> TileGrid:
+        """Return the samples in the centres of a raster's cells, row 0 in the north.
+
+        origin: x = y = 0 in the raster's coordinates. heights: the lowest and the highest, m.
+        """
+        x, y = cells.centres(cells.rows - 1, 0)
+        place = (x - origin[0], y - origin[1], cells.step_x, -cells.step_y)
+        return cls(cells.columns, cells.rows, *place, geo_origin, *heights, side)
 
 
 @dataclass(frozen=True)
@@ -189,21 +207,9 @@ def open_files(path: StrPath) -> TileFiles:
 
     with open_raster(place) as dataset:
         own = raster_grid(dataset, place)
-    cells = own.grid
     geo_origin = None if own.place is None else (*own.place, 0.0)
-    x, y = cells.centres(cells.rows - 1, 0)
-    grid = TileGrid(
-        rows=cells.columns,
-        columns=cells.rows,
-        origin_x=x - own.origin[0],
-        origin_y=y - own.origin[1],
-        step_x=cells.step_x,
-        step_y=-cells.step_y,
-        geo_origin=geo_origin,
-        z_min=LOWEST,
-        z_max=HIGHEST,
-        side=max(cells.rows, cells.columns),
-    )
+    side = max(own.grid.rows, own.grid.columns)
+    grid = TileGrid.of_raster(own.grid, own.origin, geo_origin, (LOWEST, HIGHEST), side)
     return TileFiles(place, grid, own.band, own.scale, is_folder=False)
 
 
