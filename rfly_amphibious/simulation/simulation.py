@@ -240,10 +240,7 @@ class Simulation:
 
         Raise CommandError for a bad command.
         """
-        command.check(self.model.params)
-        self._check_time(command.time)
-        if self._rotors is not None and command.time < self._rotors.time:
-            self.dropped += 1
+        if not self._is_new(command, self._rotors):
             return False
         self._rotors = command
         self._controls = None
@@ -251,21 +248,27 @@ class Simulation:
 
     def command_wheels(self, command: WheelCommand) -> bool:
         """Use a command, as `command_rotors` does."""
-        command.check(self.model.params)
-        self._check_time(command.time)
-        if self._wheels is not None and command.time < self._wheels.time:
-            self.dropped += 1
+        if not self._is_new(command, self._wheels):
             return False
         self._wheels = command
         self._controls = None
         return True
 
-    def _check_time(self, time: float) -> None:
-        """Raise CommandError for a command from the future."""
-        if time > self.time + 0.5 * STEP:
+    def _is_new(
+        self, command: RotorCommand | WheelCommand, last: RotorCommand | WheelCommand | None
+    ) -> bool:
+        """Return whether a command is not older than the last one; count one that is.
+
+        Raise CommandError for a bad command, and for one from the future.
+        """
+        command.check(self.model.params)
+        if command.time > self.time + 0.5 * STEP:
             raise CommandError(
-                f"its stamp is {time:.6g} s, the simulation's time {self.time:.6g} s"
+                f"its stamp is {command.time:.6g} s, the simulation's time {self.time:.6g} s"
             )
+        is_new = last is None or command.time >= last.time
+        self.dropped += not is_new
+        return is_new
 
     def stale(self, ahead: float = 0.0) -> list[str]:
         """Return the commands that will be too old in `ahead` s, each with its age.

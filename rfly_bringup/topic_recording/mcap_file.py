@@ -10,8 +10,6 @@ Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). They need mcap
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +17,7 @@ from typing import IO, Any
 import yaml
 
 from rfly_common.errors import ConfigError, TruncatedCaptureError
+from rfly_common.files import open_whole
 from rfly_common.imports import require
 from rfly_common.untrusted_files.mcap_reader import McapReader, Topic
 from rfly_common.untrusted_files.reader_errors import LeftOut
@@ -145,20 +144,8 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
         if reader.is_whole:
             raise ConfigError(f"{source} is whole: it has its index, and needs no recovery")
 
-        with tempfile.NamedTemporaryFile(
-            dir=target.parent, prefix=f".{target.name}.", delete=False
-        ) as file:
-            try:
-                recovery = _copy(reader, file)
-            except BaseException:
-                os.unlink(file.name)
-                raise
-
-    umask = os.umask(0)
-    os.umask(umask)
-    os.chmod(file.name, 0o666 & ~umask)
-    os.replace(file.name, target)
-    return recovery
+        with open_whole(target) as file:
+            return _copy(reader, file)
 
 
 def _copy(reader: McapReader, file: IO[bytes]) -> Recovery:

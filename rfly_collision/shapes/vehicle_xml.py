@@ -12,14 +12,12 @@ taken (defusedxml), and no file above MAX_BYTES.
 from __future__ import annotations
 
 import codecs
-import contextlib
 import difflib
 import itertools
 import math
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +28,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
 from rfly_common.errors import VehicleXmlError
-from rfly_common.files import StrPath, open_regular
+from rfly_common.files import StrPath, open_regular, write_whole
 
 MAX_BYTES = 1_000_000
 """RflySim's own descriptions have a few thousand"""
@@ -284,7 +282,7 @@ def correct_center_height(path: StrPath, height_cm: float, *, dry_run: bool = Fa
         )
         if not dry_run:
             backup = _back_up(real, old_data)
-            _write_at_once(real, new.encode())
+            write_whole(real, new.encode())
     return Correction(old.center_height_cm, new.center_height_cm, diff, backup)
 
 
@@ -463,18 +461,3 @@ def _back_up(path: Path, data: bytes) -> Path:
             continue
         shutil.copystat(path, backup)
         return backup
-
-
-def _write_at_once(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        shutil.copymode(path, name)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
