@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from geometry_msgs.msg import PoseStamped, Twist
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rfly_suite.msg import SimulationTick
 from std_msgs.msg import String
 
 from rfly_amphibious.ros.sensor_topics import (
@@ -35,10 +36,10 @@ from rfly_autonomy.ros.node_parameters import MotionCommandParameters
 from rfly_common.arrays import Floats
 from rfly_common.errors import CommandError, RflyError, SensorMessageError
 from rfly_common.ros.diagnostics import Diagnostics
-from rfly_common.ros.endpoints import subscription
+from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import COMMANDS, STATE_IN, sensor_qos
+from rfly_common.ros.qos import COMMANDS, STATE_IN, STATE_OUT, sensor_qos
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.ros.velocity_commands import VelocityCommands
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
@@ -194,6 +195,37 @@ class MotionCommands:
             self._pose(place, self._motion.update(np.array(place), time), wanted.heading)
         except RflyError as error:
             self._diagnostics.refuse_message("cmd/pose", error)
+
+
+class GuidanceOutputs:
+    """Commands of a node that guides the controllers, and its answers to ticks, which count them.
+
+    It answers in lock-step only.
+    """
+
+    def __init__(self, node: Node, kinds: Mapping[str, Any], lock_step: bool) -> None:
+        """Publish the topics of `kinds`, messages' types by topic."""
+        self._commands = {
+            topic: publisher(node, kind, topic, COMMANDS) for topic, kind in kinds.items()
+        }
+        self._tick = SimulationTick()
+        """Answer to the present tick, with the number of commands until now."""
+        self._ticks = (
+            publisher(node, SimulationTick, "guidance_tick", STATE_OUT) if lock_step else None
+        )
+
+    def send(self, topic: str, message: Any) -> None:
+        """Publish a command, and count it."""
+        self._commands[topic].publish(message)
+        if self._ticks is not None:  # else they would never be counted anew
+            self._tick.count[GUIDANCE_TOPICS[topic]] += 1
+
+    def answer(self, stamp: Any) -> None:
+        """Answer the tick of a stamp."""
+        if self._ticks is not None:
+            self._tick.header.stamp = stamp
+            self._ticks.publish(self._tick)
+            self._tick = SimulationTick()
 
 
 class ControlLoop:

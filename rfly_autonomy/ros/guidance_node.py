@@ -18,14 +18,12 @@ from ackermann_msgs.msg import AckermannDriveStamped
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry, Path
 from rclpy.node import Node
-from rclpy.publisher import Publisher
-from rfly_suite.msg import SimulationTick, VehicleMode
+from rfly_suite.msg import VehicleMode
 from sensor_msgs.msg import BatteryState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.sensor_topics import GUIDANCE_TOPICS
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.axle_lift import AssistWords
@@ -33,6 +31,7 @@ from rfly_autonomy.control.modes import DRIVEN
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.guidance.mission_guide import MissionGuide
 from rfly_autonomy.guidance.rolling_choice import assisted, choose_rolling
+from rfly_autonomy.ros.control_topics import GuidanceOutputs
 from rfly_autonomy.ros.estimate_msgs import (
     estimate_to_pose,
     is_unknown,
@@ -47,7 +46,7 @@ from rfly_common.ros.diagnostics import OK, STALE, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
+from rfly_common.ros.qos import LATCHED, STATE_IN, STATE_OUT, sensor_qos
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_missions.followers.land_air import ModeRequests
 from rfly_missions.mission.legs import DriveLeg, Leg, legs_of_path, way_of_legs
@@ -120,14 +119,7 @@ class GuidanceNode(Node):
             "cmd/mode": String,
             "cmd/assist": String,
         }
-        self._commands = {
-            topic: publisher(self, kind, topic, COMMANDS) for topic, kind in kinds.items()
-        }
-        self._tick = SimulationTick()
-        """Answer to the present tick, with the number of commands until now."""
-        self._ticks: Publisher | None = None
-        if settings.lock_step:
-            self._ticks = publisher(self, SimulationTick, "guidance_tick", STATE_OUT)
+        self._outputs = GuidanceOutputs(self, kinds, settings.lock_step)
 
         self._ground.start(self._diagnostics)
         subscription(self, VehicleMode, "mode", self._on_mode, LATCHED)
@@ -276,16 +268,8 @@ class GuidanceNode(Node):
     def _on_odometry(self, message: Odometry) -> None:
         """Take an estimate; in lock-step answer it, once the mode is known."""
         self._take_odometry(message)
-        if self._ticks is not None and self._mode is not None:
-            self._tick.header.stamp = message.header.stamp
-            self._ticks.publish(self._tick)
-            self._tick = SimulationTick()
-
-    def _send(self, topic: str, message: Any) -> None:
-        """Publish a command, and count it."""
-        self._commands[topic].publish(message)
-        if self._ticks is not None:  # else they would never be counted anew
-            self._tick.count[GUIDANCE_TOPICS[topic]] += 1
+        if self._mode is not None:
+            self._outputs.answer(message.header.stamp)
 
     def _take_odometry(self, message: Odometry) -> None:
         stamp_ns = stamp_to_ns(message.header.stamp)
@@ -332,14 +316,14 @@ class GuidanceNode(Node):
         self._logged = len(guide.log)
 
         if mode in DRIVEN:
-            self._send("cmd/ackermann", order_to_ackermann(order, self._name))
+            self._outputs.send("cmd/ackermann", order_to_ackermann(order, self._name))
         word = self._assist_words.word(order.assist) if mode is Mode.DRIVE else ""
         if word:
-            self._send("cmd/assist", String(data=word))
+            self._outputs.send("cmd/assist", String(data=word))
         if mode is not Mode.DRIVE and order.target is not None:
-            self._send("cmd/pose", order_to_pose(order, now))
+            self._outputs.send("cmd/pose", order_to_pose(order, now))
         if self._mode_requests.is_due(order.request, order.time):
-            self._send("cmd/mode", String(data=order.request))
+            self._outputs.send("cmd/mode", String(data=order.request))
 
         if guide.done and mode in ON_WHEELS:
             self._active = False

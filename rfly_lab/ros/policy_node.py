@@ -19,30 +19,25 @@ import numpy as np
 from geometry_msgs.msg import PoseStamped, WrenchStamped
 from nav_msgs.msg import Odometry, Path
 from rclpy.node import Node
-from rclpy.publisher import Publisher
-from rfly_suite.msg import SimulationTick, VehicleMode
+from rfly_suite.msg import VehicleMode
 from std_msgs.msg import String
 
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
-from rfly_amphibious.ros.sensor_topics import (
-    GUIDANCE_TOPICS,
-    SENSOR_TOPICS,
-    subscribe_sensors,
-    subscribe_ticks,
-)
+from rfly_amphibious.ros.sensor_topics import SENSOR_TOPICS, subscribe_sensors, subscribe_ticks
 from rfly_amphibious.sensors.sample_messages import SampleReader, frame_of
 from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.simulation.tick_gate import TickGate
 from rfly_autonomy.estimation.estimate import Estimate
+from rfly_autonomy.ros.control_topics import GuidanceOutputs
 from rfly_autonomy.ros.estimate_msgs import is_unknown, odometry_to_estimate
 from rfly_common.arrays import Floats
 from rfly_common.errors import CommandError, ConfigError, RflyError
 from rfly_common.ros.diagnostics import ERROR, OK, STALE, WARN, Diagnostics
-from rfly_common.ros.endpoints import publisher, subscription
+from rfly_common.ros.endpoints import subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT, sensor_qos
+from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, sensor_qos
 from rfly_common.ros.stamps import fill_header, ns_to_stamp, stamp_to_ns
 from rfly_lab.learning.policy_pilot import PolicyPilot
 from rfly_lab.learning.tasks import Ending
@@ -101,17 +96,11 @@ class PolicyNode(Node):
         # outputs
         self._diagnostics = Diagnostics(self, "policy", self._name, self._update_diagnostics)
         kinds = {"cmd/pose": PoseStamped, "cmd/mode": String, "cmd/wrench": WrenchStamped}
-        self._commands = {
-            topic: publisher(self, kind, topic, COMMANDS) for topic, kind in kinds.items()
-        }
+        self._outputs = GuidanceOutputs(self, kinds, settings.lock_step)
         self.wrenches = 0
         """Number of wrenches."""
-        self._tick = SimulationTick()
-        """Answer to the present tick, with the number of commands until now."""
-        self._ticks: Publisher | None = None
         self._gate: TickGate | None = None
         if settings.lock_step:
-            self._ticks = publisher(self, SimulationTick, "guidance_tick", STATE_OUT)
             watched = {SENSOR_TOPICS[topic].tick_index for topic in topics}
             self._gate = TickGate(
                 watched, self._answer, ["odometry/global"], again=self._answer_again
@@ -224,10 +213,8 @@ class PolicyNode(Node):
         self._answer_again(stamp_ns)
 
     def _answer_again(self, stamp_ns: int) -> None:
-        if self._ticks is not None and self._mode is not None:
-            self._tick.header.stamp = ns_to_stamp(stamp_ns)
-            self._ticks.publish(self._tick)
-            self._tick = SimulationTick()
+        if self._mode is not None:
+            self._outputs.answer(ns_to_stamp(stamp_ns))
 
     def _step(self) -> None:
         message = self._odometry
@@ -277,7 +264,7 @@ class PolicyNode(Node):
     def _request(self, word: str, now: Estimate) -> None:
         """Request a mode, again and again until it comes; "": none."""
         if self._mode_requests.is_due(word, now.time):
-            self._send("cmd/mode", String(data=word))
+            self._outputs.send("cmd/mode", String(data=word))
 
     def _send_wrench(self, now: Estimate, wrench: Floats) -> None:
         message = WrenchStamped()
@@ -285,7 +272,7 @@ class PolicyNode(Node):
         message.wrench.force.z = float(wrench[0])
         torque = message.wrench.torque
         torque.x, torque.y, torque.z = wrench[1:].tolist()
-        self._send("cmd/wrench", message)
+        self._outputs.send("cmd/wrench", message)
         self.wrenches += 1
 
     def _hold(self, now: Estimate) -> None:
@@ -298,13 +285,7 @@ class PolicyNode(Node):
             q = self._held.pose.orientation
             q.x, q.y, q.z, q.w = np.asarray(now.orientation).tolist()
         self._held.header.stamp = ns_to_stamp(round(now.time * 1e9))
-        self._send("cmd/pose", self._held)
-
-    def _send(self, topic: str, message: Any) -> None:
-        """Publish a command, and count it."""
-        self._commands[topic].publish(message)
-        if self._ticks is not None:
-            self._tick.count[GUIDANCE_TOPICS[topic]] += 1
+        self._outputs.send("cmd/pose", self._held)
 
     # --- diagnostics
 
