@@ -407,21 +407,21 @@ class RangeSensorTopics:
         try:
             self._sensors.gimbal.look(message.data)
         except ValueError as error:
-            self._refuse("refused_gimbal", str(error))
+            self._diagnostics.refuse("refused_gimbal", str(error))
 
     def _on_environment(self, message: Environment) -> None:
         weather = {name: getattr(message, name) for name in _WEATHER}
         try:
             Weather.from_values(**weather)
         except ConfigError as error:
-            self._refuse("refused_environment", f"environment: {error}")
+            self._diagnostics.refuse("refused_environment", f"environment: {error}")
             return
 
         result = self._node.set_parameters_atomically(
             [RosParameter(name, value=value) for name, value in weather.items()]
         )
         if not result.successful:
-            self._refuse("refused_environment", f"environment: {result.reason}")
+            self._diagnostics.refuse("refused_environment", f"environment: {result.reason}")
 
     def _on_vehicle_states(self, message: VehicleStateArray) -> None:
         # a fleet's states cost time: they are read only for a subscriber or a collision
@@ -446,7 +446,8 @@ class RangeSensorTopics:
                 states = states.select(~(np.abs(states.position[:, :2] - here).max(axis=1) > FAR))
             states, dropped = states_to_enu(states, axes)
         except VehicleStatesError as error:
-            self._refuse("refused_states", f"vehicle_states of {message.source!r}: {error}")
+            text = f"vehicle_states of {message.source!r}: {error}"
+            self._diagnostics.refuse("refused_states", text)
             return
 
         now_ns = (
@@ -469,10 +470,7 @@ class RangeSensorTopics:
                 )
             self.neighbours.set_objects(msg_to_placed(message, axes, seen=True))
         except PlacementError as error:
-            self._refuse("refused_objects", str(error))
-
-    def _refuse(self, reason: str, text: str) -> None:
-        self._diagnostics.refuse(reason, text)
+            self._diagnostics.refuse("refused_objects", str(error))
 
     def _update_diagnostics(self) -> None:
         late = {name: count - self._left_out_before[name] for name, count in self._left_out.items()}

@@ -35,41 +35,31 @@ def table(run: ScenarioRun) -> tuple[list[str], Floats]:
     wheels = run.scenario.params.wheels
     out = run.outputs
 
-    names = ["time_s", *state_layout.state_names(rotors, len(wheels))]
-    for quantity in ("wheel_load", "tyre_force_x", "tyre_force_y"):
-        names += [f"{quantity}_{wheel}_n" for wheel in wheels]
-    names += [f"thrust_{rotor + 1}_n" for rotor in range(rotors)]
-    names += ["rotor_power_w", "wheel_power_w", "clearance_m"]
-    names += [f"wind_{axis}_mps" for axis in "xyz"]
-    for quantity, unit in (
-        ("spring_force", "_n"),
-        ("damper_force", "_n"),
-        ("slip_ratio", ""),
-        ("slip_angle", "_rad"),
-    ):
-        names += [f"{quantity}_{wheel}{unit}" for wheel in wheels]
-    names += [f"rotor_torque_{rotor + 1}_nm" for rotor in range(rotors)]
+    def by_wheel(quantity: str, unit: str) -> list[str]:
+        return [f"{quantity}_{wheel}{unit}" for wheel in wheels]
 
-    numbers = np.column_stack(
-        [
-            run.time,
-            run.x,
-            out.wheel_load,
-            out.tyre_force_x,
-            out.tyre_force_y,
-            out.thrust,
-            out.rotor_power,
-            run.wheel_power,
-            out.clearance,
-            run.wind,
-            out.spring_force,
-            out.damper_force,
-            out.slip_ratio,
-            out.slip_angle,
-            out.rotor_torque,
-        ]
+    def by_rotor(quantity: str, unit: str) -> list[str]:
+        return [f"{quantity}_{rotor + 1}{unit}" for rotor in range(rotors)]
+
+    columns = (
+        (["time_s"], run.time),
+        (state_layout.state_names(rotors, len(wheels)), run.x),
+        (by_wheel("wheel_load", "_n"), out.wheel_load),
+        (by_wheel("tyre_force_x", "_n"), out.tyre_force_x),
+        (by_wheel("tyre_force_y", "_n"), out.tyre_force_y),
+        (by_rotor("thrust", "_n"), out.thrust),
+        (["rotor_power_w"], out.rotor_power),
+        (["wheel_power_w"], run.wheel_power),
+        (["clearance_m"], out.clearance),
+        ([f"wind_{axis}_mps" for axis in "xyz"], run.wind),
+        (by_wheel("spring_force", "_n"), out.spring_force),
+        (by_wheel("damper_force", "_n"), out.damper_force),
+        (by_wheel("slip_ratio", ""), out.slip_ratio),
+        (by_wheel("slip_angle", "_rad"), out.slip_angle),
+        (by_rotor("rotor_torque", "_nm"), out.rotor_torque),
     )
-    return names, numbers
+    names, numbers = zip(*columns, strict=True)
+    return [name for group in names for name in group], np.column_stack(numbers)
 
 
 def modes(run: ScenarioRun) -> list[str]:

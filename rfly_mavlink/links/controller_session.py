@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from rfly_common.files import Closing
 from rfly_mavlink.links.transport import Handler, Transport
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ QUEUE_SIZE = 256
 Item = TypeVar("Item")
 
 
-class ControllerSession(Handler, abc.ABC, Generic[Item]):
+class ControllerSession(Handler, Closing, Generic[Item]):
     """Base of `LinkSession` (frames), `HilSession` (MAVLink) and `ArdupilotSession` (JSON).
 
     It speaks with the controller from `start` to `close`; `commands` returns what has come.
@@ -50,9 +51,6 @@ class ControllerSession(Handler, abc.ABC, Generic[Item]):
     def __enter__(self) -> Self:
         self.start()
         return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
 
     def start(self) -> None:
         """Open the port. Raise LinkError if it cannot be opened."""

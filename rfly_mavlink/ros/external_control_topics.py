@@ -129,22 +129,19 @@ class PerceptionTopics:
             else:
                 self._perception.sense(SensorSamples(**{kind: samples}))
         except SensorMessageError as error:
-            self._refuse(topic, error)
+            self._diagnostics.refuse_message(topic, error)
         # an unusable message has come all the same: a tick does not wait for it
         if self.lock_step:
             self._gate.heard(index)
         elif is_clock:
             self._new_state(stamp_to_ns(message.header.stamp))
 
-    def _refuse(self, topic: str, error: SensorMessageError) -> None:
-        self._diagnostics.refuse(f"refused_{topic.replace('/', '_')}", f"{topic}: {error}")
-
     def _on_odometry(self, message: Odometry) -> None:
         try:
             if not is_unknown(message):
                 self._perception.pose = odometry_to_estimate(message)
         except SensorMessageError as error:
-            self._refuse("odometry", error)
+            self._diagnostics.refuse_message("odometry", error)
         if not self.lock_step:
             return
         if self._filtered:

@@ -28,7 +28,7 @@ from rfly_missions.followers.multirotor import (
     MultirotorLimits,
 )
 from rfly_missions.mission import mavlink_items as mavlink
-from rfly_missions.mission.checks import tags_of
+from rfly_missions.mission.checks import jump_target, tags_of
 from rfly_missions.mission.clearance import Boxes, height_over_ground, near_boxes
 from rfly_missions.mission.items import MissionItem, MissionMode
 from rfly_terrain.height_map.height_map import HeightMap
@@ -126,7 +126,7 @@ class _Walk:
                 break
 
             item = self._items[index]
-            target = self._jump_target(item)
+            target = jump_target(item, self._index_of, self._tags)
             if target is None:
                 self._fly(index, item)
                 index += 1
@@ -148,12 +148,6 @@ class _Walk:
             else:
                 index += 1
         return Way(tuple(self._legs), self._endless)
-
-    def _jump_target(self, item: MissionItem) -> int | None:
-        if item.command == mavlink.DO_JUMP:
-            return self._index_of.get(int(item.params[0]))
-        is_jump_to_tag = item.command == mavlink.DO_JUMP_TAG
-        return self._tags.get(float(item.params[0])) if is_jump_to_tag else None
 
     def _leads(self, item: MissionItem) -> bool:
         return item.command <= mavlink.LAST_NAVIGATION and item.command != mavlink.DELAY

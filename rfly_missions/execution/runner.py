@@ -66,6 +66,7 @@ from rfly_missions.mission.checks import (
     check_fence,
     check_items,
     check_returns,
+    jump_target,
     tags_of,
 )
 from rfly_missions.mission.geofence import FenceWatch, Geofence
@@ -143,14 +144,6 @@ class LoadedMission:
     def index_of_tag(self) -> dict[float, int]:
         """Index of the item that carries each tag."""
         return tags_of(self.items)
-
-    def jump_target(self, item: MissionItem) -> int | None:
-        """Return the index to which a jump leads; None for an item that is no jump."""
-        if item.command == mavlink.DO_JUMP:
-            return self.index_of_number[int(item.params[0])]
-        if item.command == mavlink.DO_JUMP_TAG:
-            return self.index_of_tag[int(item.params[0])]
-        return None
 
 
 @dataclass
@@ -545,7 +538,8 @@ class MissionRunner:
             return False
 
         item = self._last.params.current
-        target = self._mission.jump_target(item)
+        loaded = self._mission
+        target = jump_target(item, loaded.index_of_number, loaded.index_of_tag)
         if target is not None:
             return self._jump(mission.index, item, target)
 

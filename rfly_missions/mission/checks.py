@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rfly_common.errors import ConfigError
 from rfly_missions.mission.geofence import Geofence
@@ -99,6 +99,15 @@ def tags_of(items: Sequence[MissionItem]) -> dict[float, int]:
         if item.command == JUMP_TAG
     )
     return dict(tagged)
+
+
+def jump_target(
+    item: MissionItem, by_number: Mapping[int, int], by_tag: Mapping[float, int]
+) -> int | None:
+    """Return the index to which a jump leads; None for an item that is no jump."""
+    if item.command == DO_JUMP:
+        return by_number.get(int(item.params[0]))
+    return by_tag.get(float(item.params[0])) if item.command == DO_JUMP_TAG else None
 
 
 def ends_the_flight(items: Sequence[MissionItem]) -> bool:

@@ -279,30 +279,25 @@ class PathBuilder:
             return self
         c = math.cos(self.heading)
         s = math.sin(self.heading)
-        self._pieces.append((self.length, ARC, (self.x, self.y, curvature, c, s)))
 
         # the chord of an arc has the direction of its middle
         half = 0.5 * curvature * length
         chord = length * (math.sin(half) / half if half else 1.0)
-        self.x += chord * math.cos(self.heading + half)
-        self.y += chord * math.sin(self.heading + half)
-        self.heading += curvature * length
-        self.length += length
-        return self
+        x = self.x + chord * math.cos(self.heading + half)
+        y = self.y + chord * math.sin(self.heading + half)
+        values = (self.x, self.y, curvature, c, s)
+        return self._lay(ARC, values, length, x, y, self.heading + curvature * length)
 
     def spiral_in(self, length: float, curvature: float) -> PathBuilder:
         """Add a clothoid whose curvature grows from 0 to `curvature`, 1/m."""
         c = math.cos(self.heading)
         s = math.sin(self.heading)
-        self._pieces.append(
-            (self.length, SPIRAL, (self.x, self.y, self.length, curvature / length, c, s))
-        )
         x, y = spiral_end(0.5 * curvature * length, length)
-        self.x = self.x + c * x - s * y
-        self.y = self.y + s * x + c * y
-        self.heading += 0.5 * curvature * length
-        self.length += length
-        return self
+        end_x = self.x + c * x - s * y
+        end_y = self.y + s * x + c * y
+        values = (self.x, self.y, self.length, curvature / length, c, s)
+        end_heading = self.heading + 0.5 * curvature * length
+        return self._lay(SPIRAL, values, length, end_x, end_y, end_heading)
 
     def spiral_out(self, length: float, curvature: float) -> PathBuilder:
         """Add a clothoid whose curvature falls from `curvature`, 1/m, to 0.
@@ -317,13 +312,22 @@ class PathBuilder:
         s = math.sin(end_heading)
         end_x = self.x + c * x + s * y
         end_y = self.y + s * x - c * y
-        end = self.length + length
-        self._pieces.append((self.length, SPIRAL, (end_x, end_y, end, -curvature / length, c, s)))
-        self.x = end_x
-        self.y = end_y
-        self.heading = end_heading
-        self.length = end
-        return self
+        values = (end_x, end_y, self.length + length, -curvature / length, c, s)
+        return self._lay(SPIRAL, values, length, end_x, end_y, end_heading)
+
+    def _lay(
+        self,
+        kind: int,
+        values: tuple[float, ...],
+        length: float,
+        x: float,
+        y: float,
+        heading: float,
+    ) -> PathBuilder:
+        """Add a piece that leads to a place and heading."""
+        self._pieces.append((self.length, kind, values))
+        self.length += length
+        return self.anchor(x, y, heading)
 
     def path(self, closed: bool = False) -> Path:
         """Return the pieces as a path."""
