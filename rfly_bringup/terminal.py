@@ -36,7 +36,7 @@ def printable(text: str) -> str:
 
 
 def time_left(share: float, elapsed_s: float) -> str:
-    """Return ", about 40 s left" for work that goes on at its pace so far; "" before it began."""
+    """Return ", about 40 s left" for work that keeps its pace; "" before it began."""
     if share <= 0.0:
         return ""
     left_s = elapsed_s * (1.0 / share - 1.0)

@@ -102,7 +102,7 @@ def compile_first(wanted: Container[str]) -> None:
 
 
 def compile_counted(names: Sequence[str], show: Callable[[int, int], None]) -> None:
-    """Compile parts, and call `show` with the number of kernels so far and the total.
+    """Compile parts, and call `show` with the number of compiled kernels and the total.
 
     Raise as `compile_parts`.
     """

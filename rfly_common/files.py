@@ -94,7 +94,7 @@ def open_whole(path: StrPath) -> Iterator[BinaryIO]:
 
     If the block raises or the process is killed, the old file stays, or none. The new file has the
     old one's permissions. A link is followed; a device or a pipe, such as /dev/stdout, is written
-    directly. Raises OSError, with the name of the target, also for a pipe that nobody reads.
+    directly. Raises OSError, with the name of the target, also for a pipe without a reader.
     """
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb", opener=_open_at_once) as stream:

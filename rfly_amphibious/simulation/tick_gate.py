@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 class TickGate:
     """Gate that opens for a tick as soon as all messages of the tick have been received.
 
-    `watched`: indices of the counts to wait for; `answers`: topics by which other nodes answer the
-    tick (`answered`) and that it waits for as well, such as the estimator's. The first tick opens
+    `watched`: indices of the counts to wait for; `answers`: topics of other nodes' answers to
+    the tick (`answered`), which it waits for as well, such as the estimator's. The first tick opens
     at once, because the gate can't wait for messages from before. A tick that is announced a second
-    time, because nobody answered it, opens at once too.
+    time, because it was not answered, opens at once too.
 
     `answer(stamp_ns)` is called when the gate opens for a tick, and `again(stamp_ns)` (by default
     `answer`) when it opens once more, as the answer was lost. `begin()` is called when a new tick

@@ -305,9 +305,9 @@ def frame_on_post(
 ) -> tuple[Shape, ...]:
     """Return the parts of a frame to fly through: hoops around the origin, and a post below them.
 
-    A hoop is a regular polygon of so many `sides` about body x, with a flat one below. `opening` is
+    A hoop is a regular polygon of `sides` sides about body x, with a flat one below. `opening` is
     the radius of the circle that fits into it, and `bar` the thickness of the sides, m. `hoops_deg`
-    has a hoop for each angle by which it is turned about z. The post reaches from the lowest side
+    has the angle about z of each hoop. The post reaches from the lowest side
     to the ground, `centre_height` below the origin.
     """
     half = math.pi / sides

@@ -224,7 +224,7 @@ def _message_class() -> type:
     base: Any = load_dialect().MAVLink_message
 
     class NewerMessage(base):
-        """A message of which only the packed fields are known."""
+        """A message with its packed fields alone."""
 
         def __init__(self, name: str, payload: bytes) -> None:
             super().__init__(NEWER_MESSAGES[name].number, name)

@@ -17,7 +17,7 @@ MOST_AT_ONCE = 200
 
 
 class NewestWork:
-    """Work of which only the newest result counts."""
+    """Work whose newest result alone counts."""
 
     def __init__(self, node: Node) -> None:
         self._node = node

@@ -59,7 +59,7 @@ class OffPlan(NamedTuple):
 
 
 class AreaAvoidance(FleetAvoidance):
-    """A fleet of which the vehicles within `area` are moved here.
+    """A fleet whose vehicles within `area` are moved here.
 
     `other_areas()` returns the areas of the other nodes.
     """
@@ -109,7 +109,7 @@ class AreaAvoidance(FleetAvoidance):
         )
 
     def hear(self, told: OffPlan) -> None:
-        """Take what another node tells; nothing changes by what is older than its last words."""
+        """Take another node's report; one that is older than its last changes nothing."""
         if abs(told.step - self.step) > MOST_APART:
             return
         places = self.fleet.places(told.step * STEP)
@@ -157,7 +157,7 @@ class AreaAvoidance(FleetAvoidance):
         return self.area.holds(self.fleet.places(time))
 
     def _take_news(self) -> None:
-        """Put the vehicles of others to where they have told them."""
+        """Put the vehicles of others at the places of their reports."""
         rows = np.flatnonzero(self._news & ~self._mine)
         self._news[:] = False
         if not len(rows):
@@ -233,7 +233,7 @@ class AreaAvoidance(FleetAvoidance):
 
 
 def _near(places: Floats, mine: Bools, cell: float) -> Bools:
-    """Return which places (n, 2) are in a square cell of one that is mine, or beside it."""
+    """Return which places (n, 2) are in the square cell of an own one, or in one next to it."""
     cells = np.floor(places / cell).astype(np.int64)
     numbers = cells[:, 0] * 2**32 + cells[:, 1]
     own = np.unique(numbers[mine])

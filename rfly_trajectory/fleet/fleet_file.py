@@ -66,7 +66,7 @@ def read_fleet_file(
 ) -> tuple[bytes, str, str]:
     """Return the content of a fleet file, its label in errors, and its name.
 
-    Raises ConfigError for a file that can't be read or is too large for so many vehicles.
+    Raises ConfigError for a file that can't be read or is too large for its number of vehicles.
     """
     if not os.fspath(name_or_path):
         raise ConfigError(

@@ -82,7 +82,7 @@ def limited_schedule(
 ) -> Schedule:
     """Return the motion of `speed_profile.schedule` with the speed that the limits leave.
 
-    It starts from standstill. `offsets`: the members of a formation, m ahead and left, all of which
+    It starts from standstill. `offsets`: the members of a formation, m ahead and left; all of them
     keep the limits. Raise ConfigError for what `schedule` refuses.
     """
     plain = schedule(path.length, path.closed, profile, at_end, phase)
@@ -216,7 +216,7 @@ def _durations(s: Floats, squares: Floats) -> Floats:
 
 
 def _held(speed: Floats, step: float, span: float) -> Floats:
-    """Return the largest speeds at places, m/s, of which each highest one is held for a span, s.
+    """Return the largest speeds at places, m/s, where each peak is held for a span, s.
 
     A speed that is held over k steps of the path, m, may be k steps in the span.
     """
@@ -399,7 +399,7 @@ class _Motion:
         )
 
     def _held(self, steps: _Steps, squares: Floats) -> Floats:
-        """Return the largest squared speeds of which each highest one is held for the span."""
+        """Return the largest squared speeds where each peak is held for the span."""
         if self._span == 0.0:
             return squares
         return _held(np.sqrt(squares), float(abs(steps.s[1] - steps.s[0])), self._span) ** 2

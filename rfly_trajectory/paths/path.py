@@ -267,7 +267,7 @@ class PathBuilder:
         self._pieces: list[tuple[float, int, tuple[float, ...]]] = []
 
     def anchor(self, x: float, y: float, heading: float) -> PathBuilder:
-        """Set the exact position and heading reached so far, against rounding of the pieces."""
+        """Set the exact position and heading reached, against rounding of the pieces."""
         self.x = float(x)
         self.y = float(y)
         self.heading = float(heading)

@@ -217,7 +217,7 @@ def _connection(path: Path, pose: MovingPose, radius: float, s: Floats) -> Dubin
 
 
 def _append_rest(builder: PathBuilder, path: Path, s: float) -> Path:
-    """Return what is built so far, followed by a path from its arc length s."""
+    """Return the built path, followed by another one from its arc length s."""
     before = builder.path()
     if s >= path.length:
         return before

@@ -123,12 +123,12 @@ class AreaTopics:
         return np.flatnonzero(held)
 
     def watch(self) -> None:
-        """Report, and tell which vehicles are lost."""
+        """Send the own report, and report lost vehicles."""
         self.report()
         self._look()
 
     def _look(self) -> None:
-        """Tell which vehicles no node drives."""
+        """Report the vehicles that no node drives."""
         driven = self._fleet_now()
         if driven is None:
             return
@@ -138,7 +138,7 @@ class AreaTopics:
         self._tell_lost(fleet, uncovered)
 
     def report(self) -> None:
-        """Tell the other nodes about this one."""
+        """Send the own report to the other nodes."""
         if self.checksum is None:
             return
         report = self._own_report()
@@ -146,7 +146,7 @@ class AreaTopics:
         self._reports.publish(report_to_msg(report, self.here))
 
     def leave(self) -> None:
-        """Tell the other nodes that this one ends, some times, as messages may be lost."""
+        """Send a goodbye to the other nodes, several times because messages may be lost."""
         if self.checksum is not None and self._node.context.ok():
             goodbye = self._own_report()._replace(fleet="")
             for _ in range(GOODBYES):

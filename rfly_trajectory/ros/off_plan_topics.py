@@ -41,7 +41,7 @@ STEPS = 2**32
 
 
 class OffPlanTopics:
-    """What nodes of areas tell each other about vehicles that keep clear."""
+    """Exchange between nodes of areas about vehicles that keep clear."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class OffPlanTopics:
         return self.avoidance
 
     def tell(self) -> None:
-        """Tell where the vehicles of this node are, once after each step."""
+        """Publish the places of this node's vehicles, once after each step."""
         start_ns = self._run.start_ns
         checksum = self._areas.checksum
         avoidance = self.avoidance

@@ -55,7 +55,7 @@ class RunControl:
     node that joins late or again gets it as long as one of them runs. `restarted()` is called
     whenever fleet time goes back to 0. `start_topic` is the name of that topic.
 
-    Nodes that tell each other their clocks share the pace too (`share`).
+    Nodes that exchange their clocks share the pace too (`share`).
     """
 
     def __init__(

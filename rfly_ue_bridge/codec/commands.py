@@ -245,7 +245,7 @@ def synchronous_images(wanted: Flag) -> None:
 
 @console_command("RflySetSimSpeed", usage="factor")
 def simulation_speed(factor: NotNegative) -> None:
-    """Tell the window the speed of the simulation; RflySim's SDK does so after a map change."""
+    """Show the speed of the simulation in the window, as RflySim's SDK does after a map change."""
 
 
 @console_command("RflyLoad3DFile")

@@ -239,7 +239,7 @@ class _Piece(NamedTuple):
 
 
 class _Fragments:
-    """Pieces of one IPv4 datagram, the first of which came at `since_ns`."""
+    """Pieces of one IPv4 datagram; the first came at `since_ns`."""
 
     def __init__(self, since_ns: int) -> None:
         self._since_ns = since_ns

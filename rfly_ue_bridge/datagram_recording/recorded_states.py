@@ -49,9 +49,9 @@ class WindowRecording(NamedTuple):
 
 @contextmanager
 def open_for_window(path: Path, port: int) -> Iterator[WindowRecording]:
-    """Open a pcap file, of which the datagrams to `port` are shown, or a recording of topics.
+    """Open a pcap file, to show its datagrams to `port`, or a recording of topics.
 
-    Of the latter the messages of type STATES are shown. Raise CaptureError for a recording without
+    The latter's messages of type STATES are shown. Raise CaptureError for a recording without
     anything to show, while it is read for one that is damaged.
     """
     if not is_bag(path):

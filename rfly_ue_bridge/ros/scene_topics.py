@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""RflySim3D's scene: its map beside that of terrain_node, and its weather. Part of ue_bridge_node.
+"""RflySim3D's scene: its map and that of terrain_node, and its weather. Part of ue_bridge_node.
 
 By the parameter `scene` the window follows the terrain, or the terrain follows the window; never
 both, as each change would cause the next one.

@@ -221,7 +221,7 @@ def _new_form(
 ) -> tuple[float, list[float], list[float]]:
     """Return euler_or_quat, the quaternion w x y z and the parameters of an entry of either form.
 
-    RflySim's SDK leaves out what is of neither form: that is accepted here, and told.
+    RflySim's SDK leaves out entries of neither form; here they are accepted with a warning.
     """
     name = "EulerOrQuat" if "EulerOrQuat" in entry else "EularOrQuat"
     is_new = name in entry
