@@ -29,6 +29,7 @@ from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_terrain.height_map.ground import GroundGrid
 from rfly_trajectory.kernels.clear_way_kernels import (
     SLACK,
+    WASH_SPREAD,
     body_of,
     room_among_prisms,
     room_beside_stranger,
@@ -173,6 +174,8 @@ class _Near(NamedTuple):
     fallbacks: Ints
     intents: Ints
     intent_distance: Floats
+    intent_room: Floats
+    """Room beyond which each of them is no conflict, m."""
     prisms: Ints
     strangers: Ints
     around: Ints
@@ -307,6 +310,17 @@ def find_near(
 
 
 @inner_kernel
+def is_beside(one: Floats, other: Floats, k: int, room: float) -> bool:
+    """Return whether two intents are farther than a room apart from k to k + 1, along x or y."""
+    for axis in range(2):
+        now = one[k, axis] - other[k, axis]
+        after = one[k + 1, axis] - other[k + 1, axis]
+        if min(now, after) > room or max(now, after) < -room:
+            return True
+    return False
+
+
+@inner_kernel
 def first_conflict(
     able: AbilityTable,
     i: int,
@@ -323,11 +337,18 @@ def first_conflict(
     """
     share = COMFORT * (1.0 - waited / LONGEST_WAIT)
     body = body_of(able, i)
+    for number in range(counts[1]):
+        j = near.intents[number]
+        wash = max(able.wash[i], able.wash[j])
+        radii = (1.0 + share) * (able.radius[i] + able.radius[j])
+        near.intent_room[number] = radii + WASH_SPREAD * wash + 1e-6
     for k in range(INTENT_PLACES - 1):
         part = intent[k : k + 2]
         conflict = False
         for number in range(counts[1]):
             j = near.intents[number]
+            if is_beside(intent, ways.intent[j], k, near.intent_room[number]):
+                continue
             other = ways.intent[j, k : k + 2]
             comfort = share * (able.radius[i] + able.radius[j])
             room = room_between(part, 1, body, other, 1, body_of(able, j)) - comfort
@@ -519,6 +540,18 @@ def option_cost(
 
 
 @inner_kernel
+def cost_beside_intents(cost: float, soonest: float, stands: bool, waited: float) -> float:
+    """Return what an option costs that meets something after some seconds; inf: never."""
+    horizon = INTENT_STEP * (INTENT_PLACES - 1)
+    if soonest < horizon:
+        cost += CONFLICT_COST * (1.0 - soonest / horizon)
+    # who has waited for long gets out of the way, but does not press on
+    if stands or soonest < horizon:
+        cost += WAIT_COST * waited
+    return cost
+
+
+@inner_kernel
 def write_trial(
     able: AbilityTable,
     i: int,
@@ -558,6 +591,7 @@ def take_step(
     dt: float,
     options: Floats,
     costs: Floats,
+    known: Bools,
     intent: Floats,
     trial: Floats,
     after: Floats,
@@ -565,7 +599,6 @@ def take_step(
     """Choose and take the step of vehicle i -> after[i], ways and memory; return what it did."""
     state = state_of(memory.state, i)
     exact = plans.exact[i]
-    horizon = INTENT_STEP * (INTENT_PLACES - 1)
     best = -1
     best_room = -math.inf
 
@@ -594,30 +627,39 @@ def take_step(
         if backs:
             options[count] = memory.choice[i]
             count += 1
+
+        # each costs at least what it costs without conflicts, which is quickly known
         for number in range(count):
-            cost = option_cost(
+            costs[number] = option_cost(
                 able, i, options[number], plans.wish[i], memory.choice[i], memory.waited[i]
             )
-            if number > 0:
-                write_intention(able, i, state, options[number], intent)
-                soonest_other = first_conflict(
-                    able, i, intent, ways, scene, near, counts, memory.waited[i]
-                )
-            else:
-                soonest_other = soonest
-            if soonest_other < horizon:
-                cost += CONFLICT_COST * (1.0 - soonest_other / horizon)
-            # who has waited for long gets out of the way, but does not press on
-            stands = abs(options[number, 1]) <= STANDS * abs(plans.wish[i, 1])
-            if stands or soonest_other < horizon:
-                cost += WAIT_COST * memory.waited[i]
+            known[number] = False
+        if backs:
             # who backs off goes on with it
-            if backs and number == count - 1 and soonest_other >= BACK_OFF_ROOM:
-                cost = -1.0
-            costs[number] = cost
+            write_intention(able, i, state, options[count - 1], intent)
+            soonest_other = first_conflict(
+                able, i, intent, ways, scene, near, counts, memory.waited[i]
+            )
+            if soonest_other >= BACK_OFF_ROOM:
+                costs[count - 1] = -1.0
+                known[count - 1] = True
 
-        for _ in range(count):
+        tried = 0
+        while tried < count:
             number = int(np.argmin(costs[:count]))
+            if not known[number]:
+                known[number] = True
+                soonest_other = soonest
+                if number > 0:
+                    write_intention(able, i, state, options[number], intent)
+                    soonest_other = first_conflict(
+                        able, i, intent, ways, scene, near, counts, memory.waited[i]
+                    )
+                stands = abs(options[number, 1]) <= STANDS * abs(plans.wish[i, 1])
+                waited = memory.waited[i]
+                costs[number] = cost_beside_intents(costs[number], soonest_other, stands, waited)
+                continue
+            tried += 1
             costs[number] = math.inf
             next_state, last, circle = write_trial(
                 able, i, memory.state, options[number], plans, exact and number == 0, dt, trial
@@ -715,6 +757,7 @@ def keep_clear(
         np.empty(n, np.int64),
         np.empty(SEEN + 1, np.int64),
         np.empty(SEEN + 1),
+        np.empty(SEEN + 1),
         np.empty(len(scene.prisms.top), np.int64),
         np.empty(len(scene.stranger_motion), np.int64),
         np.empty(n, np.int64),
@@ -722,6 +765,7 @@ def keep_clear(
 
     options = np.zeros((MAX_OPTIONS, 4))
     costs = np.zeros(MAX_OPTIONS)
+    known = np.zeros(MAX_OPTIONS, np.bool_)
     intent = np.zeros((INTENT_PLACES, 3))
     trial = np.zeros((places, 3))
     after = np.empty_like(memory.state)
@@ -739,6 +783,7 @@ def keep_clear(
             dt,
             options,
             costs,
+            known,
             intent,
             trial,
             after,

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from marks import exhaustively
 
 from rfly_common.errors import ConfigError
+from rfly_common.kernels.jit import kernel
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.solids import ObjectBoxes
 from rfly_trajectory.avoidance.avoidance import (
@@ -35,6 +36,8 @@ from rfly_trajectory.avoidance.avoidance import (
     OtherVehicles,
     abilities,
 )
+from rfly_trajectory.kernels.avoidance_kernels import is_beside
+from rfly_trajectory.kernels.clear_way_kernels import WASH_SPREAD, room_between
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, MULTIROTOR
 
 KINDS = [GROUND, MULTIROTOR, FIXED_WING]
@@ -458,3 +461,34 @@ def test_wrong_steps_are_named():
         made([GROUND], [(0.0, 0.0)], [(10.0, 0.0)], step=5.0)
     before = avoidance.state.copy()
     assert (before == avoidance.state).all()
+
+
+@kernel
+def beside_and_room(one, other, body, room):
+    """Return whether one is passed over as beside the other, and their room."""
+    return is_beside(one, other, 0, room), room_between(one, 1, body, other, 1, body)
+
+
+COORDINATE = st.floats(-30.0, 30.0)
+
+
+@given(
+    st.lists(st.tuples(*[COORDINATE] * 6), min_size=2, max_size=2),
+    st.floats(0.1, 3.0),
+    st.floats(0.0, 2.0),
+)
+def test_who_is_passed_over_as_beside_leaves_room(ways, radius, comfort):
+    """Intents are first compared along x and y, at the height where they need most."""
+    one, other = (np.array(way).reshape(2, 3) for way in ways)
+    wash = 5.0 * radius
+    body = (radius, 0.2, 0.3, wash, True)
+    room = 2.0 * radius + comfort + WASH_SPREAD * wash
+    is_passed_over, left = beside_and_room(one, other, body, room)
+    assert not is_passed_over or left - comfort > -1e-9
+    assert beside_and_room(other, one, body, room)[0] == is_passed_over
+
+    # farther than that along one axis for all the time
+    other[:, 0] = one[:, 0].max() + room + 1.0
+    assert beside_and_room(one, other, body, room)[0]
+    other[0, :2] = one[0, :2]
+    assert not beside_and_room(one, other, body, room)[0]
