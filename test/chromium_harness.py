@@ -16,11 +16,11 @@ from rfly_viewer.window import chromium
 class Chromium(chromium.Chromium):
     """One browser with one page. A context manager; `close` ends it and removes its profile."""
 
-    def __init__(self, width: int = 800, height: int = 600) -> None:
+    def __init__(self, width: int = 800, height: int = 600, angle: str = "swiftshader") -> None:
         self.requested: list[str] = []
         """Addresses that the page requested, WebSockets included."""
         self.console: list[str] = []
-        super().__init__(width, height)
+        super().__init__(width, height, angle)
 
     def note(self, method: str, details: dict[str, Any]) -> None:
         if method == "Network.requestWillBeSent":

@@ -9,12 +9,11 @@ import numpy as np
 import viser
 
 from rfly_terrain.world.weather import CLEAR, Weather
+from rfly_viewer.drawing.terrain_mesh import SRGB
 
 _SKY_TOP = (112, 160, 212)
 _SKY_LOW = (222, 233, 241)
 _SKY_GREY = (190, 194, 198)
-SRGB = 2.2
-"""Approximate exponent from a colour as it is shown to its light."""
 SKYLIGHT = 1.1
 """Intensity of the skylight in clear air by day."""
 SUNLIGHT = 2.2

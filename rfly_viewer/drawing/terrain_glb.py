@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import struct
 from typing import Any
 
+import cv2
 import numpy as np
 from PIL import Image
 
 from rfly_common.imports import require
-from rfly_viewer.drawing.terrain_mesh import TILE_M, TerrainMesh, detail_tiles
+from rfly_viewer.drawing.terrain_mesh import SRGB, TILE_M, TerrainMesh, detail_tiles
 
 _UNLIT = 0.62
 """Linear brightness of ground without light, about that of level ground in the sun."""
@@ -68,6 +70,43 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True, is_photo: bool = False) -> 
         _keep_normals(document)
     used = {"KHR_texture_transform": bool(tiles), "KHR_materials_unlit": not lit}
     document["extensionsUsed"] = [name for name, is_used in used.items() if is_used]
+    return _put_together(document, rest)
+
+
+def coloured_glb(mesh: TerrainMesh, is_sunny: bool) -> bytes:
+    """Return the mesh with a colour at each vertex, drawn without light, as binary glTF.
+
+    A browser draws it with its first messages: it waits for no picture, and its shader is short.
+    `is_sunny`: as bright as level ground in the sun, else as in the picture.
+    """
+    trimesh = require("trimesh", "the ground of the window")
+
+    # as many pixels as vertices
+    side = math.isqrt(len(mesh.vertices))
+    small = cv2.resize(mesh.picture, (side, side), interpolation=cv2.INTER_AREA)
+    column = side * mesh.uv[:, 0] - 0.5
+    row = side * (1.0 - mesh.uv[:, 1]) - 0.5
+    shown = cv2.remap(small, column, row, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    light = (shown.reshape(-1, 3) / 255.0) ** SRGB
+
+    surface = trimesh.Trimesh(
+        mesh.vertices,
+        mesh.faces,
+        vertex_colors=np.round(255.0 * light).astype(np.uint8),
+        process=False,
+    )
+    document, rest = _taken_apart(
+        trimesh.Scene(surface).export(file_type="glb", include_normals=False)
+    )
+    brightness = _UNLIT if is_sunny else 1.0
+    document["materials"] = [
+        {
+            "pbrMetallicRoughness": {"baseColorFactor": [*[brightness] * 3, 1.0]},
+            "extensions": {"KHR_materials_unlit": {}},
+        }
+    ]
+    document["meshes"][0]["primitives"][0]["material"] = 0
+    document["extensionsUsed"] = ["KHR_materials_unlit"]
     return _put_together(document, rest)
 
 

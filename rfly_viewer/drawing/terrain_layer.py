@@ -71,7 +71,7 @@ class TerrainLayer:
         self._fine = b""
         self.close()
         if imagery is not None or not isinstance(terrain, HeightMap):
-            self._levels = TerrainLevels(terrain, imagery, self._lit)
+            self._levels = TerrainLevels(self._server.scene, terrain, imagery, self._lit)
             self._forget()
             return
 

@@ -8,9 +8,11 @@ many quads and pixels as every other. The patches that a browser shows cover the
 gives way to its children when its pixels look too large, and four children to their parent when
 they look too small. Those that replace others come unseen, until the browser has had time to read
 them: so there is always a ground. A patch behind the camera is not divided. Walls below the rims
-close the cracks between levels, and a coarse ground below all of it shows through a hole that a
-slow browser may have. A patch that lacks a part, since a file could not be read, is made again
-from time to time, one at a time, and replaced when it has changed.
+close the cracks between levels. A coarse ground below all of it is in the scene of all browsers,
+so that it comes with a page's first messages: without pictures and light it is the first that a
+browser draws, and it shows through a hole that a slow browser may have. A patch that lacks a part,
+since a file could not be read, is made again from time to time, one at a time, and replaced when
+it has changed.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.height_map.terrain import Terrain
 from rfly_terrain.imagery.imagery import over
 from rfly_viewer.drawing.screen import Screen
-from rfly_viewer.drawing.terrain_glb import terrain_glb
+from rfly_viewer.drawing.terrain_glb import coloured_glb, terrain_glb
 from rfly_viewer.drawing.terrain_mesh import (
     TerrainMesh,
     grain,
@@ -45,6 +47,8 @@ from rfly_viewer.drawing.terrain_mesh import (
 
 QUADS = 32
 """Quads a side of a patch."""
+BELOW_QUADS = 64
+"""Quads a side of the coarse ground below the patches, each with colours at five places."""
 PIXELS = 512
 """Pixels a side of a patch's picture."""
 SPLIT_PX = 1.25 * PIXELS
@@ -225,11 +229,11 @@ class PatchMaker:
         """Return the file of a patch."""
         self._failures.clear()
         if patch == BELOW:
-            mesh = self.below()
+            data = coloured_glb(self.below(), self._lit)
         else:
             region = patch.region(self.terrain.bounds)
             mesh = self.mesh(region, self._picture(region))
-        data = terrain_glb(mesh, self._lit, is_photo=True)
+            data = terrain_glb(mesh, self._lit, is_photo=True)
         if not self._failures:
             return PatchFile(data, is_whole=True)
 
@@ -252,17 +256,17 @@ class PatchMaker:
         """Return a coarse ground that is nowhere above the patches."""
         bounds = self.terrain.bounds
         terrain = self._ground(bounds)
-        mesh = region_mesh(terrain, bounds, QUADS, QUADS, self._picture(bounds))
+        mesh = region_mesh(terrain, bounds, BELOW_QUADS, BELOW_QUADS, self._picture(bounds))
 
         # the lowest heights of blocks as large as the quads, and of those around
         x_step = 1 if terrain.step_x > 0 else -1
         y_step = 1 if terrain.step_y > 0 else -1
         lowest = terrain.heights[::x_step, ::y_step]
         for axis in (0, 1):
-            starts = np.arange(QUADS) * lowest.shape[axis] // QUADS
+            starts = np.arange(BELOW_QUADS) * lowest.shape[axis] // BELOW_QUADS
             lowest = np.minimum.reduceat(lowest, starts, axis)
         lowest = np.asarray(cv2.erode(lowest, np.ones((3, 3), np.uint8)), np.float32)
-        i, j = np.minimum(mesh.uv.T * QUADS, QUADS - 1).astype(int)
+        i, j = np.minimum(mesh.uv.T * BELOW_QUADS, BELOW_QUADS - 1).astype(int)
         mesh.vertices[:, 2] = lowest[i, j] - BELOW_SHARE * (bounds[1] - bounds[0])
         if terrain is not self.terrain:  # means of heights: valleys are deeper
             mesh.vertices[:, 2] -= MEANS_SHARE * (terrain.z_max - terrain.z_min)
@@ -331,7 +335,7 @@ class _Drawn(NamedTuple):
 
 @dataclass
 class _Patches:
-    """Patches of one browser; none is shown before the whole map is."""
+    """Patches of one browser."""
 
     shown: dict[Patch, _Drawn] = field(default_factory=dict)
     hidden: dict[Patch, tuple[_Drawn, float]] = field(default_factory=dict)
@@ -341,8 +345,14 @@ class _Patches:
 class TerrainLevels:
     """Ground of all browsers, in patches."""
 
-    def __init__(self, terrain: Terrain, imagery: GroundPicture | None, lit: bool) -> None:
+    def __init__(
+        self, scene: Any, terrain: Terrain, imagery: GroundPicture | None, lit: bool
+    ) -> None:
+        """Make the ground. scene: that of all browsers."""
         self.maker = PatchMaker(terrain, imagery, lit)
+        self._scene = scene
+        self._below: _Drawn | None = None
+        """The coarse ground below the patches of all browsers, once it is made."""
         self._browsers: dict[int, _Patches] = {}
         self._needed: list[Patch] = []
         """Patches that some browser lacks."""
@@ -357,6 +367,8 @@ class TerrainLevels:
     def remove(self) -> None:
         """Take the ground out of all browsers."""
         self.maker.close()
+        if self._below is not None:
+            self._below.handle.remove()
         for patches in self._browsers.values():
             hidden = [drawn for drawn, _ in patches.hidden.values()]
             for drawn in (*patches.shown.values(), *hidden):
@@ -372,25 +384,26 @@ class TerrainLevels:
         changes = 0
         for number in set(self._browsers) - set(clients):
             del self._browsers[number]
-        if not clients:  # what the first one needs is made meanwhile
-            self._needed = [patch for patch in (BELOW, ROOT) if self.maker.file(patch) is None]
+        self._show_below()
+        if not clients and self.maker.file(ROOT) is None:  # the first one needs it
+            self._needed.append(ROOT)
         for number, client in clients.items():
             patches = self._browsers.setdefault(number, _Patches())
-            if not patches.shown:
-                changes += 1
-                self._begin(patches, client)
             if patches.shown:
                 changes += self._change(patches, client, now_s, near)
+            else:
+                changes += 1
+                self._replace(patches, client, [], [ROOT], now_s)
         self.maker.want(list(dict.fromkeys([*sorted(self._needed), *self._to_renew(now_s)])))
         self.is_settled = bool(clients) and not changes
 
     def _to_renew(self, now_s: float) -> list[Patch]:
         """Return the patch that is to be made again, of those in browsers that lack a part."""
+        drawn = [pair for patches in self._browsers.values() for pair in patches.shown.items()]
+        if self._below is not None:
+            drawn.append((BELOW, self._below))
         lacking = {
-            patch
-            for patches in self._browsers.values()
-            for patch, drawn in patches.shown.items()
-            if not (self.maker.file(patch) or drawn.file).is_whole
+            patch for patch, shown in drawn if not (self.maker.file(patch) or shown.file).is_whole
         }
         last = self._renewed
         if last in lacking and self.maker.file(last) is None:
@@ -411,13 +424,16 @@ class TerrainLevels:
             return [self._renewed]
         return []
 
-    def _begin(self, patches: _Patches, client: Any) -> None:
-        """Show the whole map as one patch, when it is made."""
-        files = {patch: self.maker.file(patch) for patch in (BELOW, ROOT)}
-        self._needed += [patch for patch, file in files.items() if file is None]
-        for patch, file in files.items():
-            if file is not None and None not in files.values():
-                patches.shown[patch] = _add(client.scene, _name(patch), file)
+    def _show_below(self) -> None:
+        """Show the coarse ground to all browsers when it is made, and when it was made again."""
+        file = self.maker.file(BELOW)
+        if file is None:
+            if self._below is None:
+                self._needed.append(BELOW)
+        elif self._below is None or file != self._below.file:
+            if self._below is not None:
+                self._below.handle.remove()
+            self._below = _add(self._scene, "/terrain/below", file)
 
     def _change(self, patches: _Patches, client: Any, now_s: float, near: HeightMap) -> int:
         """Begin or finish the changes that a browser's camera asks for; return their number."""
@@ -443,9 +459,7 @@ class TerrainLevels:
         splits = [
             patch
             for patch in sorted(patches.shown)
-            if 0 <= patch.level < self.maker.finest
-            and size(patch) > SPLIT_PX
-            and not is_behind(patch)
+            if patch.level < self.maker.finest and size(patch) > SPLIT_PX and not is_behind(patch)
         ]
         changes += [([patch], patch.children) for patch in splits[: max(room, 0)]]
         changes += [([patch], [patch]) for patch in self._renewed_of(patches)]
@@ -509,8 +523,6 @@ class TerrainLevels:
 
 
 def _name(patch: Patch) -> str:
-    if patch == BELOW:
-        return "/terrain/below"
     return f"/terrain/{patch.level}_{patch.i}_{patch.j}"
 
 

@@ -25,6 +25,8 @@ TILE_M = {"normalTexture": 9.0, "occlusionTexture": 83.0}
 
 They are no multiples of each other, so that the pattern does not repeat.
 """
+SRGB = 2.2
+"""Approximate exponent from a colour as it is shown to its light."""
 _PIXELS = 512
 _BUMPS = 0.55
 """Steepness of the normals' bumps."""

@@ -19,11 +19,9 @@ from rfly_common.errors import ConfigError
 
 PATIENCE_S = 120.0
 """Longest time for an answer, s: without a graphics card a busy machine draws slowly."""
-# Without a graphics card: SwiftShader draws WebGL in software. No first-run pages, no updates, no
-# reports.
+# Without a graphics card: WebGL in software. No first-run pages, no updates, no reports.
 _OPTIONS = (
     "--headless=new",
-    "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--no-first-run",
     "--no-default-browser-check",
@@ -48,8 +46,13 @@ def chromium_program() -> str | None:
 class Chromium:
     """One browser with one page. A context manager; `close` ends it and removes its profile."""
 
-    def __init__(self, width: int, height: int) -> None:
-        """Start it with a page of this size, pixels. Raise ConfigError if there is none."""
+    def __init__(self, width: int, height: int, angle: str = "swiftshader") -> None:
+        """Start it with a page of this size, pixels. Raise ConfigError if there is none.
+
+        angle: what draws. SwiftShader draws WebGL and the page around it; "swiftshader-webgl", as
+        Chromium chooses itself without a graphics card, draws WebGL only. Pages then come earlier,
+        and each picture of them costs more.
+        """
         program = chromium_program()
         if program is None:
             raise ConfigError(
@@ -60,6 +63,7 @@ class Chromium:
         )
         options = [
             *_OPTIONS,
+            f"--use-angle={angle}",
             f"--window-size={width},{height}",
             f"--user-data-dir={self._profile.name}",
         ]

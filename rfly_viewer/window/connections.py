@@ -45,6 +45,24 @@ MAX_MESSAGE_BYTES = 65_536
 MAX_MESSAGES_PER_S = 300
 """Messages a second from one browser; faster ones wait in the network."""
 
+_NO_LIGHTS = b"""<head><script>
+{
+  // The page lights the scene by a picture of its own, with shadows, until it is told not to.
+  const { set } = Object.getOwnPropertyDescriptor(Node.prototype, "textContent");
+  Object.defineProperty(HTMLScriptElement.prototype, "textContent", {
+    set(text) {
+      set.call(this, text.replace(
+        "enableDefaultLights:!0,enableDefaultLightsShadows:!0,environmentMap:null",
+        "enableDefaultLights:!1,enableDefaultLightsShadows:!1,environmentMap:{hdri_data:null}"));
+    }
+  });
+}
+</script>"""
+"""Begin of the page. Without a graphics card its lights would take half a second before the ground.
+
+The page unpacks its script into an element. One that is written otherwise stays as it is.
+"""
+
 _Number = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 """Number without NaN, for which no comparison holds."""
 _Triple = tuple[_Number, _Number, _Number]
@@ -217,6 +235,15 @@ def open_server(host: str, port: int) -> tuple[viser.ViserServer, BrowserConnect
     return server, connections
 
 
+def _without_lights(response: Response | None) -> Response | None:
+    """Return the page so that it has no lights before it is told which."""
+    if response is not None and response.headers.get("Content-Type", "").startswith("text/html"):
+        response.body = response.body.replace(b"<head>", _NO_LIGHTS, 1)
+        del response.headers["Content-Length"]
+        response.headers["Content-Length"] = str(len(response.body))
+    return response
+
+
 def _serve(
     serve: Callable[..., Any],
     loopback: bool,
@@ -247,7 +274,9 @@ def _serve(
                     http.HTTPStatus.SERVICE_UNAVAILABLE, "BUSY", Headers(), b"too many browsers\n"
                 )
             connection.serving = True
-        return inner(connection, request)
+        if "Accept-Encoding" in request.headers:  # the page is packed already
+            del request.headers["Accept-Encoding"]
+        return _without_lights(inner(connection, request))
 
     limits = {"create_connection": connections.connection, "max_size": MAX_MESSAGE_BYTES}
     return serve(*arguments, **{**options, **limits, "process_request": process_request})

@@ -15,7 +15,7 @@ import pytest
 from node_harness import wait_until
 
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_viewer.drawing.terrain_mesh import terrain_mesh
+from rfly_viewer.drawing.terrain_mesh import region_mesh, terrain_mesh
 from rfly_viewer.scene.scene_state import flat_ground
 
 pytestmark = pytest.mark.needs("viser")
@@ -90,6 +90,40 @@ def test_normals_outweigh_those_that_the_page_works_out():
     shown /= np.linalg.norm(shown, axis=1, keepdims=True)
     assert (shown * mesh.normals).sum(axis=1).min() > np.cos(np.radians(0.1))
     assert "targets" not in str(terrain_glb(mesh, lit=False))
+
+
+@pytest.mark.parametrize(("is_sunny", "brightness"), [(True, 0.62), (False, 1.0)])
+def test_a_mesh_with_a_colour_at_each_vertex(is_sunny, brightness):
+    """It needs no picture, no normals and no light. Colours are linear, 50 % of sRGB is 22 %.
+
+    The picture is red in the north and half grey in the south.
+    """
+    from rfly_viewer.drawing.terrain_glb import coloured_glb
+
+    ground = HeightMap(np.zeros((33, 33)), origin_x=0, origin_y=0, step_x=1, step_y=1)
+    picture = np.full((200, 200, 3), 128, np.uint8)
+    picture[:100] = (255, 0, 0)
+    mesh = region_mesh(ground, ground.bounds, 8, 8, picture)
+    data = coloured_glb(mesh, is_sunny)
+
+    json_bytes = int.from_bytes(data[12:16], "little")
+    document = json.loads(data[20 : 20 + json_bytes])
+    assert not {"images", "textures"} & set(document)
+    [material] = document["materials"]
+    assert material["extensions"] == {"KHR_materials_unlit": {}}
+    assert material["pbrMetallicRoughness"]["baseColorFactor"] == [*[brightness] * 3, 1.0]
+    [primitive] = document["meshes"][0]["primitives"]
+    assert primitive["material"] == 0
+    assert set(primitive["attributes"]) == {"POSITION", "COLOR_0"}
+
+    accessor = document["accessors"][primitive["attributes"]["COLOR_0"]]
+    view = document["bufferViews"][accessor["bufferView"]]
+    begin = 28 + json_bytes + view["byteOffset"] + accessor.get("byteOffset", 0)
+    colours = np.frombuffer(data, np.uint8, 4 * accessor["count"], begin).reshape(-1, 4)
+    north = mesh.vertices[:, 1] > 20.0
+    south = mesh.vertices[:, 1] < 12.0
+    assert (colours[north] == (255, 0, 0, 255)).all()
+    assert np.abs(colours[south, :3] - 0.22 * 255).max() < 1.0
 
 
 def test_tiles_have_no_seams():

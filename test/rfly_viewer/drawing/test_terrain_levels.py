@@ -101,7 +101,7 @@ class Browser:
         return [
             Patch(*map(int, name.split("/")[2].removesuffix("_new").split("_")))
             for name, node in self.scene.nodes.items()
-            if node.visible and not name.startswith("/terrain/below")
+            if node.visible
         ]
 
 
@@ -110,7 +110,7 @@ def levels(rough, imagery, monkeypatch):
     """Return the ground, whose patches are made at once and are empty."""
     monkeypatch.setattr(PatchMaker, "made", lambda self, patch: PatchFile(b"", is_whole=True))
     monkeypatch.setattr(PatchMaker, "want", make_at_once)
-    return TerrainLevels(rough, imagery, lit=False)
+    return TerrainLevels(Scene(), rough, imagery, lit=False)
 
 
 def make_at_once(maker, patches):
@@ -131,7 +131,8 @@ def check_cover(patches):
 def test_a_moving_camera_always_sees_the_whole_map_once(levels, rough):
     """At each step of a flight down, across and up again; near patches are fine in the end."""
     browser = Browser((0.0, 0.0, 20_000.0))
-    levels.update({1: browser}, 0.0, rough)  # begins to make the whole map
+    for now in (-2 * HIDDEN_S, -HIDDEN_S, 0.0):
+        levels.update({1: browser}, now, rough)  # makes, sends and shows the whole map
     way = [(0.0, 0.0, 20_000.0), (900.0, 300.0, 1500.0), (-5000.0, 4000.0, 800.0), (0, 0, 60_000.0)]
     now = 0.0
     for goal in way:
@@ -162,13 +163,21 @@ def test_near_ground_is_as_fine_as_the_picture_and_far_ground_is_not(levels):
     assert max(place for place in level if level[place] < 3) > (0.4, 0.4)
 
 
-def test_the_first_picture_is_made_before_a_browser_comes(levels):
-    """It is sent at once, with the ground below it."""
+def test_the_first_picture_is_there_before_a_browser_comes(levels):
+    """The ground below comes with a page's first messages, and the map unseen when it connects."""
     levels.update({}, 0.0, flat_ground())
+    levels.update({}, 0.1, flat_ground())
+    [(name, below)] = levels._scene.nodes.items()
+    assert (name, below.visible) == ("/terrain/below", True)
+
     browser = Browser((0.0, 0.0, 20_000.0))
-    levels.update({1: browser}, 0.0, flat_ground())
+    levels.update({1: browser}, 0.2, flat_ground())
+    assert [node.visible for node in browser.scene.nodes.values()] == [False]
+    assert not levels.is_settled
+    levels.update({1: browser}, 0.2 + HIDDEN_S, flat_ground())
     assert browser.shown() == [ROOT]
-    assert len(browser.scene.nodes) == 2
+    levels.remove()
+    assert levels._scene.nodes == {}
 
 
 def test_patches_behind_the_camera_stay_coarse(levels):
@@ -191,10 +200,10 @@ def test_patches_behind_the_camera_stay_coarse(levels):
 def test_new_patches_wait_unseen_for_the_browser(levels):
     """The coarse ground goes when the four that replace it were there for HIDDEN_S, not before."""
     browser = Browser((0.0, 0.0, 3000.0))
-    for now in (-1.0, 0.0, 1.0):
+    for now in (-2.0, -1.0, 0.0, 0.5, 1.0):
         levels.update({1: browser}, now, flat_ground())
     assert browser.shown() == [ROOT]
-    assert len(browser.scene.nodes) == 6
+    assert len(browser.scene.nodes) == 5
     levels.update({1: browser}, 1.0 + 0.99 * HIDDEN_S, flat_ground())
     assert browser.shown() == [ROOT]
     levels.update({1: browser}, 1.0 + HIDDEN_S, flat_ground())
@@ -257,7 +266,7 @@ def test_walls_bend_no_normals_of_the_ground(imagery):
 def test_the_ground_below_is_below(rough, imagery):
     """It is lower than each sample, also between its own points."""
     mesh = PatchMaker(rough, imagery, lit=False).below()
-    side = terrain_levels.QUADS + 1
+    side = terrain_levels.BELOW_QUADS + 1
     corners = mesh.vertices[: side**2].astype(float)
     below = HeightMap(
         corners[:, 2].reshape(side, side).T,
@@ -323,7 +332,7 @@ def test_patches_that_lack_a_part_are_made_again_until_they_are_whole(rough, ima
         return texture(region, *size)
 
     monkeypatch.setattr(imagery, "texture", read)
-    levels = TerrainLevels(rough, imagery, lit=False)
+    levels = TerrainLevels(Scene(), rough, imagery, lit=False)
     browser = Browser((0.0, 0.0, 9000.0))
     told = []
 
@@ -348,9 +357,10 @@ def test_patches_that_lack_a_part_are_made_again_until_they_are_whole(rough, ima
     for step in range(int(RENEW_S / HIDDEN_S) + 12):
         update(100.0 + step * HIDDEN_S)
     shown = levels._browsers[1].shown
-    assert all(drawn.file.is_whole for drawn in shown.values())
+    assert all(drawn.file.is_whole for drawn in (*shown.values(), levels._below))
     assert sorted(browser.shown()) == sorted(ROOT.children)
-    assert len(browser.scene.nodes) == 5
+    assert len(browser.scene.nodes) == 4
+    assert len(levels._scene.nodes) == 1
     assert levels.is_settled
     begun = len(made)
     for step in range(20):

@@ -187,6 +187,35 @@ def still_picture(viewer, browser):
     return last[-1]
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed")
+def test_the_first_picture_needs_no_answer_and_no_other_file(folder):
+    """The ground is in the first messages of a page: the viewer does nothing once it is opened.
+
+    The page loads no lights of its own, which are a jpeg within it.
+    """
+    from rfly_viewer.window.film import _ONLY_THE_SCENE
+
+    viewer = viewer_of(folder / "Hills")
+    levels = viewer._terrain._levels
+    drawn_until(viewer, lambda: levels._below is not None, "the coarse ground")
+    with contextlib.closing(viewer), Chromium(WIDTH, HEIGHT) as browser:
+        browser.before_load(_ONLY_THE_SCENE)
+        browser.open(viewer.address)
+        wait_until(
+            lambda: browser.evaluate("document.querySelector('canvas') !== null"), "the scene"
+        )
+        wait_until(lambda: is_brown(browser.picture()[HEIGHT // 2 :]).mean() > 0.3, "the ground")
+        assert not levels._browsers
+    assert sum(address.startswith("http") for address in browser.requested) == 1
+    assert not any(address.startswith("data:image/jpeg") for address in browser.requested)
+
+
+def is_brown(picture):
+    """Return which pixels have more red than blue, as neither sky nor panels have."""
+    return picture[..., 0] > picture[..., 2] + 15.0
+
+
 @pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed")
@@ -223,7 +252,7 @@ QUADS = 400
 def borders_of_levels(viewer):
     """Return columns and rows of pixels at which a finer patch meets a coarser one."""
     [patches] = viewer._terrain._levels._browsers.values()
-    shown = [patch for patch in patches.shown if patch.level >= 0]
+    shown = list(patches.shown)
     west, east, south, north = np.transpose([p.region(viewer.state.whole.bounds) for p in shown])
     levels = np.array([patch.level for patch in shown])
 
@@ -246,6 +275,11 @@ def borders_of_levels(viewer):
     pixels = np.floor(pixels[ahead > 50.0] + [WIDTH / 2, HEIGHT / 2]).astype(int)
     is_inside = ((pixels >= 0) & (pixels < [WIDTH, HEIGHT])).all(axis=1)
     return np.unique(pixels[is_inside], axis=0).T
+
+
+def reds(picture):
+    """Return the number of pixels that show the ground below the patches."""
+    return (picture[..., 0] > picture[..., 1] + 20.0).sum()
 
 
 def is_sky(picture):
@@ -277,21 +311,24 @@ def test_levels_look_like_one_mesh(folder, monkeypatch, lit, camera):
     full = terrain_glb(mesh, lit, is_photo=True)
 
     with page_of(viewer, WIDTH, HEIGHT) as browser:
+        drawn_until(viewer, lambda: reds(browser.picture()) > WIDTH, "the ground below")
+        drawn_until(viewer, lambda: reds(browser.picture()) <= MOST_EDGE_ON, "the map")
         x, y, z, pitch, yaw = camera
         for away in (1200, 600):
             look(viewer, x + away, y - away, z + away, pitch - away / 50, yaw + away / 20)
             for _ in range(3):
-                picture = browser.picture().astype(int)
+                red = reds(browser.picture())
                 viewer.draw(time.monotonic())
-                assert (picture[..., 0] > picture[..., 1] + 20).sum() <= MOST_EDGE_ON
+                assert red <= MOST_EDGE_ON
         look(viewer, *camera)
         still_picture(viewer, browser)
         column, row = borders_of_levels(viewer)
         assert len(row) > 300
 
         # the same camera over one mesh
-        [shown] = [each.shown for each in viewer._terrain._levels._browsers.values()]
-        handles = [drawn.handle for drawn in shown.values()]
+        levels = viewer._terrain._levels
+        [shown] = [each.shown for each in levels._browsers.values()]
+        handles = [drawn.handle for drawn in (levels._below, *shown.values())]
         for handle in handles:
             handle.visible = False
         wait_until(lambda: is_sky(browser.picture()).all(), "no ground")
