@@ -27,6 +27,8 @@ class Sky:
 
     def __init__(self, server: viser.ViserServer, shadows: bool) -> None:
         self._server = server
+        self.daylight = 1.0
+        """Light of the weather as a share of that in clear air by day."""
         server.scene.configure_environment_map(None)
         server.scene.configure_default_lights(enabled=False)
         self._skylight = server.scene.add_light_hemisphere(
@@ -49,6 +51,7 @@ class Sky:
 
         grey = max(weather.cloud_cover**2, float(weather.extinction * HORIZON_M > 1.0))
         day = (weather.skylight + weather.sunlight) / (CLEAR.skylight + CLEAR.sunlight)
+        self.daylight = day
         clear = np.array([_SKY_TOP, _SKY_LOW]) / 255.0
         cloudy = np.array(_SKY_GREY) / 255.0
         top, low = day * ((1 - grey) * clear**SRGB + grey * cloudy**SRGB)

@@ -18,7 +18,7 @@ from PIL import Image
 from rfly_common.imports import require
 from rfly_viewer.drawing.terrain_mesh import SRGB, TILE_M, TerrainMesh, detail_tiles
 
-_UNLIT = 0.62
+UNLIT = 0.62
 """Linear brightness of ground without light, about that of level ground in the sun."""
 
 
@@ -60,7 +60,7 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True, is_photo: bool = False) -> 
         scale = [east / TILE_M[name], north / TILE_M[name]]
         material[name]["extensions"] = {"KHR_texture_transform": {"scale": scale}}
     if not lit:
-        brightness = 1.0 if is_photo else _UNLIT
+        brightness = 1.0 if is_photo else UNLIT
         material["extensions"] = {"KHR_materials_unlit": {}}
         material["pbrMetallicRoughness"]["baseColorFactor"] = [*[brightness] * 3, 1.0]
     if is_photo:
@@ -73,11 +73,11 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True, is_photo: bool = False) -> 
     return _put_together(document, rest)
 
 
-def coloured_glb(mesh: TerrainMesh, is_sunny: bool) -> bytes:
+def coloured_glb(mesh: TerrainMesh, brightness: float) -> bytes:
     """Return the mesh with a colour at each vertex, drawn without light, as binary glTF.
 
     A browser draws it with its first messages: it waits for no picture, and its shader is short.
-    `is_sunny`: as bright as level ground in the sun, else as in the picture.
+    `brightness`: 1 as in the picture, UNLIT as level ground in the sun.
     """
     trimesh = require("trimesh", "the ground of the window")
 
@@ -98,7 +98,6 @@ def coloured_glb(mesh: TerrainMesh, is_sunny: bool) -> bytes:
     document, rest = _taken_apart(
         trimesh.Scene(surface).export(file_type="glb", include_normals=False)
     )
-    brightness = _UNLIT if is_sunny else 1.0
     document["materials"] = [
         {
             "pbrMetallicRoughness": {"baseColorFactor": [*[brightness] * 3, 1.0]},

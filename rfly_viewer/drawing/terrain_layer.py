@@ -59,6 +59,7 @@ class TerrainLayer:
         """Terrain that the thread was given last."""
         self._grounds: dict[int, _Ground] = {}
         self._imagery: GroundPicture | None = None
+        self._daylight = 1.0
         self._levels: TerrainLevels | None = None
         """Ground with a picture or of a map in tiles, in place of the coarse and the fine one."""
 
@@ -72,6 +73,7 @@ class TerrainLayer:
         self.close()
         if imagery is not None or not isinstance(terrain, HeightMap):
             self._levels = TerrainLevels(self._server.scene, terrain, imagery, self._lit)
+            self._levels.dim(self._daylight)
             self._forget()
             return
 
@@ -79,6 +81,12 @@ class TerrainLayer:
         self._coarse = terrain_glb(coarse, self._lit)
 
         self._forget()
+
+    def dim(self, daylight: float) -> None:
+        """Draw what is drawn without light in that of the weather; 1 is clear air by day."""
+        self._daylight = daylight
+        if self._levels is not None and self._lit:
+            self._levels.dim(daylight)
 
     def close(self) -> None:
         """Take the ground in patches out of all browsers, and make no more of it."""

@@ -36,7 +36,7 @@ from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.height_map.terrain import Terrain
 from rfly_terrain.imagery.imagery import over
 from rfly_viewer.drawing.screen import Screen
-from rfly_viewer.drawing.terrain_glb import coloured_glb, terrain_glb
+from rfly_viewer.drawing.terrain_glb import UNLIT, coloured_glb, terrain_glb
 from rfly_viewer.drawing.terrain_mesh import (
     TerrainMesh,
     grain,
@@ -157,6 +157,8 @@ class PatchMaker:
     def __init__(self, terrain: Terrain, imagery: GroundPicture | None, lit: bool) -> None:
         self.terrain = terrain
         self.imagery = imagery
+        self.daylight = 1.0
+        """Light of the weather as a share of that in clear air by day."""
         self.problem = ""
         """Reason why a part of picture or ground could not be read; empty if all could."""
         self._lit = lit
@@ -229,7 +231,7 @@ class PatchMaker:
         """Return the file of a patch."""
         self._failures.clear()
         if patch == BELOW:
-            data = coloured_glb(self.below(), self._lit)
+            data = coloured_glb(self.below(), UNLIT * self.daylight if self._lit else 1.0)
         else:
             region = patch.region(self.terrain.bounds)
             mesh = self.mesh(region, self._picture(region))
@@ -374,6 +376,14 @@ class TerrainLevels:
             for drawn in (*patches.shown.values(), *hidden):
                 drawn.handle.remove()
         self._browsers.clear()
+
+    def dim(self, daylight: float) -> None:
+        """Make the coarse ground anew, in another light; see `PatchMaker.daylight`."""
+        self.maker.daylight = daylight
+        self.maker.forget(BELOW)
+        if self._below is not None:
+            self._below.handle.remove()
+            self._below = None
 
     def update(self, clients: dict[int, Any], now_s: float, near: HeightMap) -> None:
         """Give each browser the patches that it needs by where its camera is.

@@ -370,6 +370,7 @@ class Viewer:
                 case commands.ReadCommand("RflySuiteWeather", (weather,)):
                     self._weather = weather
                     self._sky.show(weather)
+                    self._terrain.dim(self._sky.daylight)
                 case commands.ReadCommand("RflyShowText" | "RflyShowTextTime", (text, seconds)):
                     self._notify(text, "", seconds)
                 case commands.RequestObject():

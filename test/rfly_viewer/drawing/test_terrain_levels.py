@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import json
 import types
 
 import cv2
@@ -178,6 +180,40 @@ def test_the_first_picture_is_there_before_a_browser_comes(levels):
     assert browser.shown() == [ROOT]
     levels.remove()
     assert levels._scene.nodes == {}
+
+
+def brightness(file):
+    """Return the colour factor of a binary glTF's material."""
+    size = int.from_bytes(file.data[12:16], "little")
+    [material] = json.loads(file.data[20 : 20 + size])["materials"]
+    return material["pbrMetallicRoughness"]["baseColorFactor"][0]
+
+
+@pytest.mark.parametrize(("lit", "sunny"), [(True, 0.62), (False, 1.0)])
+def test_the_ground_below_is_as_dark_as_the_weather(rough, imagery, monkeypatch, lit, sunny):
+    """A twilight of a fifth dims it, under the next picture too; nothing does where none is lit."""
+    from rfly_viewer.drawing.terrain_layer import TerrainLayer
+
+    monkeypatch.setattr(PatchMaker, "want", make_at_once)
+    server = types.SimpleNamespace(scene=Scene(), get_clients=dict)
+    server.scene.configure_fog = lambda near, far, color: None
+    layer = TerrainLayer(server, 10_000, lit)
+
+    def shown():
+        for now in (0.0, 1.0):
+            layer.update(now, rough)
+        assert list(server.scene.nodes) == ["/terrain/below"]
+        return brightness(layer._levels._below.file)
+
+    layer.show(rough, imagery)
+    assert shown() == pytest.approx(sunny)
+    dark = 0.2 * sunny if lit else sunny
+    layer.dim(0.2)
+    assert shown() == pytest.approx(dark)
+    layer.show(rough, copy.copy(imagery))
+    assert shown() == pytest.approx(dark)
+    layer.dim(1.0)
+    assert shown() == pytest.approx(sunny)
 
 
 def test_patches_behind_the_camera_stay_coarse(levels):
