@@ -208,12 +208,20 @@ class FlightLogic:
         return north, east, down
 
     def preflight_error(self) -> str:
-        """Return why it cannot be armed; "" if it can."""
-        if not self.pose.known or self.situation.silence > SILENCE_S:
-            return "no position"
-        if self.situation.origin is None:
+        """Return why it cannot be armed; "" if it can.
+
+        What a position waits for comes first: without mission_node or a map no pose may come.
+        """
+        situation = self.situation
+        if problem := self._pilot.problem():
+            return problem
+        if situation.origin is None:
             return "no map, so no latitude and longitude"
-        return self._pilot.problem()
+        if not self.pose.known:
+            return "no position: no pose has come yet"
+        if situation.silence > SILENCE_S:
+            return f"no position: no pose for {situation.silence:.0f} s"
+        return ""
 
     def home_geodetic(self) -> GeoPoint | None:
         """Return latitude, longitude and altitude of home, or of the vehicle if there is none yet.

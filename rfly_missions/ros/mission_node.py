@@ -21,6 +21,7 @@ from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import FLEET_OUT, STATE_OUT, TF
 from rfly_common.ros.vehicle_msgs import states_to_msg
+from rfly_common.threads.loop_thread import LoopThread
 from rfly_common.vehicle_states import VehicleStates
 from rfly_missions.followers.ground import Ground
 from rfly_missions.ros.mission_topics import SILENCE_S, MissionVehicle, VehicleSettings
@@ -90,7 +91,8 @@ class MissionNode(Node):
         waits = "; waiting for terrain_map" if params.simulate else ""
         self.get_logger().info(f"{', '.join(listed)} at {params.rate:g} Hz{waits}")
         if names and params.simulate:
-            _warm_up()  # last: meanwhile other nodes discover this one
+            # in a thread, as the pose of a standing vehicle needs no kernels
+            LoopThread(_warm_up, "rfly-missions-kernels").start()
 
     def _vehicle_settings(self, name: str, index: int) -> VehicleSettings:
         defaults = {"id": FIRST_ID + index, "type": lambda earlier: TYPES[earlier["uav_type"]]}
@@ -232,9 +234,13 @@ class MissionNode(Node):
         )
 
 
-def _warm_up() -> None:
-    """Look once ahead over ground: kernels are loaded now, not in the middle of a flight."""
+def _warm_up() -> bool:
+    """Look once ahead over ground: kernels are loaded now, not in the middle of a flight.
+
+    Return False: once is enough.
+    """
     flat = HeightMap(
         np.zeros((2, 2), np.float32), origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0
     )
     Ground(flat).clear_ahead(0.0, 0.0, 0.0, 1.0)
+    return False

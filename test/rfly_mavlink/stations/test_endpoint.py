@@ -172,15 +172,31 @@ def test_a_landing_is_shown_until_the_controller_has_ended_it(station, mode, sho
     assert flight.shown_mode is shown
 
 
-def test_without_a_position_or_a_pilot_nothing_is_armed(station):
+def test_a_refusal_to_arm_names_what_the_position_waits_for(station):
+    """A cause comes before its effect: without mission_node or a map no pose may come."""
+    flight = station.vehicle.flight
+    situation = flight.situation
+    origin = situation.origin
+    pose = flight.pose
+    flight.pose = type(pose)()
+    situation.origin = None
+    situation.silence = math.inf
     station.pilot.refusal = "mission_node does not answer"
-    assert station.command(ARM, 1.0) == "TEMPORARILY_REJECTED"
-    assert station.texts[-1] == "Preflight Fail: mission_node does not answer"
 
+    def reason():
+        assert station.command(ARM, 1.0) == "TEMPORARILY_REJECTED"
+        return station.texts[-1].removeprefix("Preflight Fail: ")
+
+    assert reason() == "mission_node does not answer"
     station.pilot.refusal = ""
-    station.vehicle.flight.situation.silence = 5.0
-    assert station.command(ARM, 1.0) == "TEMPORARILY_REJECTED"
-    assert station.texts[-1] == "Preflight Fail: no position"
+    assert reason() == "no map, so no latitude and longitude"
+    situation.origin = origin
+    assert reason() == "no position: no pose has come yet"
+    flight.pose = pose
+    situation.silence = 5.0
+    assert reason() == "no position: no pose for 5 s"
+    situation.silence = 0.0
+    assert station.command(ARM, 1.0) == "ACCEPTED"
 
 
 def test_what_is_not_supported_says_so(station):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
 from contextlib import ExitStack
 
@@ -57,6 +58,37 @@ def start(domain_id):
                 {key.replace("__", "."): value for key, value in parameters.items()},
             )
         )
+
+
+def test_a_standing_vehicle_shows_its_pose_before_kernels_are_loaded(domain_id, peer, monkeypatch):
+    """They are not loaded before the test's end."""
+    import rclpy
+    from geometry_msgs.msg import PoseStamped
+    from rclpy.executors import SingleThreadedExecutor
+    from rfly_suite.msg import TerrainMap
+
+    from rfly_common.ros.qos import LATCHED, STATE_IN
+    from rfly_missions.ros import mission_node
+    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
+
+    may_load = threading.Event()
+    monkeypatch.setattr(mission_node, "_warm_up", lambda: not may_load.wait())
+    publisher = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
+    publisher.publish(height_map_to_msg(ground(), ORIGIN, 1, 10**9))
+    poses = peer.receive(PoseStamped, "/hawk/pose", STATE_IN)
+
+    rclpy.init(args=["--ros-args", "-p", "vehicles:=[hawk]"], domain_id=domain_id)
+    executor = SingleThreadedExecutor()
+    node = mission_node.MissionNode()
+    executor.add_node(node)
+    try:
+        peer.spin_until(lambda: executor.spin_once(timeout_sec=0.01) or poses)
+    finally:
+        may_load.set()
+        executor.remove_node(node)
+        node.destroy_node()
+        executor.shutdown()
+        rclpy.shutdown()
 
 
 @pytest.fixture
