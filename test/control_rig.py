@@ -94,14 +94,18 @@ class Rig:
         if airborne is not None:
             self.flight.logic.mode = Mode.FLIGHT
 
-    def tick(self):
-        samples = self.sim.tick()
+    def estimate(self, samples):
+        """Return what the controllers know of the motion: the truth."""
         now = self.sim.state
-        estimate = Estimate(
+        return Estimate(
             now.time,
             *(np.array(a) for a in (now.position, now.orientation, now.velocity, now.rates)),
         )
-        estimate = estimate if self.estimated else None
+
+    def tick(self):
+        samples = self.sim.tick()
+        now = self.sim.state
+        estimate = self.estimate(samples) if self.estimated else None
 
         self.flight.sense(samples)
         self.chassis.sense(samples)

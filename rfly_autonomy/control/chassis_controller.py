@@ -58,7 +58,7 @@ ESTIMATE_TIMEOUT = 0.5
 BRAKED_SHARE = 0.3
 """Share of the weight on the wheels above which the brakes are on after an abort."""
 
-SKID_TIME = 0.015
+SKID_TIME = 0.025
 """Time constant of the loop that holds the speed difference between the sides, s."""
 
 SCRUB_SHARE = 0.8
@@ -134,10 +134,13 @@ def skid_law(params: VehicleParameters) -> SkidLaw:
     radius = float(p.rolling_radius.mean())
     width, along, whole = turning_on_the_spot(p)
     load = p.mass * GRAVITY / len(p.wheels)
+    arm = float(np.abs(p.hub_position[:, 0] - p.center_x).mean())
     return SkidLaw(
         radius=radius,
         lever=width / (2.0 * radius),
         scrub=SCRUB_SHARE * p.friction_y * load * radius * along / whole,
+        scrub_lever=arm * p.cornering_stiffness_per_rad / p.friction_y,
+        low_speed=p.low_speed,
         gain=p.wheel_inertia / SKID_TIME,
         sides=np.tile((-1.0, 1.0), len(p.axles)),
         driven=p.is_driven,
@@ -150,8 +153,8 @@ class SkidSteer:
 
     All tyres slide while the vehicle turns on the spot. With the same friction along and aside, the
     moments of both balance if the wheels roll as if the track were (b² + L²)/b wide (three axles:
-    Eq. 10.14), by the direction of sliding. In wide bends the tyres slide less; an integral of the
-    yaw rate's error makes up for it.
+    Eq. 10.14), by the direction of sliding. In wide bends the tyres slide less; the yaw rate's
+    error and its integral make up for it.
     """
 
     def __init__(self, params: VehicleParameters) -> None:

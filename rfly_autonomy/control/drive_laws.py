@@ -71,10 +71,16 @@ A wheel that a torque spins faster than the ground passes does not brake: the ve
 LEAST_SHARE = 0.05
 """Smallest share of the torque that a wheel keeps."""
 
-SKID_INTEGRAL = 2.0
+SKID_INTEGRAL = 4.0
 """Integral gain of the loop that holds the speed difference between the sides, 1/s."""
 
-SKID_YAW_GAIN = 0.3
+SKID_YAW_GAIN = 3.0
+"""Share of the yaw rate's error by which the wheels turn faster."""
+
+MOST_SKID_YAW = 0.5
+"""Largest such change, as a share of the wanted yaw rate."""
+
+SKID_YAW_INTEGRAL = 1.0
 """Gain of the integral of the yaw rate's error, 1/s."""
 
 
@@ -157,6 +163,10 @@ class SkidLaw(NamedTuple):
     """Half of the speed difference of the sides over the yaw rate."""
     scrub: float
     """Torque of each wheel against which all tyres slide, that is fed forward, N m."""
+    scrub_lever: float
+    """Speed over the yaw rate at which the tyres' slip angle is that of the friction, m."""
+    low_speed: float
+    """Speed below which the tyres' slip angle grows no further, m/s."""
     gain: float
     """Gain of the speed difference's error, N m s."""
     sides: Floats
@@ -388,19 +398,24 @@ def skid_torques(
     The torques are added to those that drive. `wanted`, `yaw_rate`: rad/s; `speed`: m/s;
     `wheel_rate`: present spins, (wheels,), rad/s. Eq. 10.13.
     """
-    # integral of the yaw rate's error
+    # yaw rate's error and its integral
+    most = abs(wanted)
     rate = 0.0
     if wanted != 0.0:
-        most = abs(wanted)
-        rate = rate_integral + dt * SKID_YAW_GAIN * (wanted - yaw_rate)
+        rate = rate_integral + dt * SKID_YAW_INTEGRAL * (wanted - yaw_rate)
         rate = min(max(rate, -most), most)
+    most *= MOST_SKID_YAW
+    faster = min(max(SKID_YAW_GAIN * (wanted - yaw_rate), -most), most)
 
     # speed difference of the sides
-    due = speed / law.radius + law.lever * (wanted + rate) * law.sides
+    due = speed / law.radius + law.lever * (wanted + rate + faster) * law.sides
     errors = due - wheel_rate
     change = dt * SKID_INTEGRAL * law.gain * float((errors * law.sides).sum()) / len(errors)
     torque = min(max(torque_integral + change, -law.most), law.most)
-    torques = law.gain * errors + (law.scrub * math.tanh(2.0 * wanted) + torque) * law.sides
+
+    # tyres that go aside against the turn, by their slip angle
+    aside = law.scrub_lever * wanted / max(abs(speed), law.low_speed)
+    torques = law.gain * errors + (law.scrub * math.tanh(aside) + torque) * law.sides
     return np.minimum(np.maximum(torques, -law.most), law.most) * law.driven, rate, torque
 
 

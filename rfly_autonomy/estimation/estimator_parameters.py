@@ -32,6 +32,9 @@ from rfly_common.config.documents import shipped_names
 from rfly_common.config.parameter_files import checked_document, read_parameters
 from rfly_common.physics import GRAVITY
 
+SCRUBBING = 0.1
+"""Standard deviation of the speed of wheels that scrub, m/s: where motors steer, they slide aside
+in turns, stick and slide again."""
 RETURN_PROBABILITY = 0.95
 """Probability that a good fix passes the gate for the return of a refused GPS."""
 NOISES = (
@@ -301,6 +304,7 @@ def constants_of(
         wheel_noise = math.tau / encoders.wheel_counts * encoders.rate / math.sqrt(6.0)
         wheel_delay = 0.5 / encoders.rate
 
+    scrubbing = SCRUBBING if vehicle.steered == "none" else 0.0
     hubs = vehicle.hub_position
     sigma, fading = _fading(p, sensors, ground_known)
     baro = _noise(sensors.barometer, slice(0, 1), 1)
@@ -322,7 +326,7 @@ def constants_of(
         ahrs_white=max(float(ahrs["white_sigma"][0]), 1e-4),
         height_white=max(float(_noise(sensors.height, slice(0, 1), 1)["white_sigma"][0]), 1e-3),
         wheel_noise=wheel_noise,
-        wheel_floor=max(p.wheel_speed, 1e-3),
+        wheel_floor=max(math.hypot(p.wheel_speed, scrubbing), 1e-3),
         wheel_delay=wheel_delay,
         slip_gain=1.0 / (vehicle.slip_stiffness * GRAVITY),
         drag=vehicle.rolling_resistance * GRAVITY,

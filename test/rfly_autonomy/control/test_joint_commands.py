@@ -9,18 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from control_rig import Rig
+from control_rig import Rig, abort_pilot
 from ros2_control_double import NAN, JointStateTopicSystem, ackermann
 
 from rfly_amphibious.description.urdf import vehicle_urdf
 from rfly_amphibious.sensors.samples import joint_names
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode
+from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle.ackermann import virtual_steering
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import turning_on_the_spot
+from rfly_autonomy.control.flight_controller import FlightController
 from rfly_autonomy.control.joint_chassis import JointChassisController, JointCommandReader
+from rfly_autonomy.estimation.estimator import StateEstimator
+from rfly_autonomy.estimation.estimator_parameters import EstimatorParameters
 from rfly_common.errors import CommandError
 
+SENSORS = SensorParameters.load("scale")
 CONFIG = yaml.safe_load(
     (Path(__file__).parents[3] / "config" / "ros2_control.yaml").read_text(encoding="utf-8")
 )
@@ -215,17 +221,58 @@ def test_wheels_in_the_air_turn_at_their_rates(scale):
     assert np.array(rates[-12:]) == pytest.approx(9.0, abs=1.0)
 
 
-def test_a_diff_drive_controller_turns_a_skid_steer_chassis_on_the_spot(skid):
+def sides(speed, yaw_rate):
+    """Return the commands of diff_drive_controller with the numbers of config/ros2_control.yaml."""
     given = parameters_of("diff_drive_controller")
     width = given["wheel_separation"] * given["wheel_separation_multiplier"]
-    side = 0.8 * width / 2.0 / given["wheel_radius"]
+    rates = {
+        side: (speed + sign * yaw_rate * width / 2.0) / given["wheel_radius"]
+        for side, sign in (("l", -1.0), ("r", 1.0))
+    }
+    return {f"wheel_{end}{each}_joint/velocity": rates[each] for end in "fr" for each in "lr"}
+
+
+@pytest.mark.parametrize(
+    ("speed", "yaw_rate"), [(0.0, 0.8), (1.0, 0.4), (-0.6, 0.2), (0.5, 0.4), (3.0, 0.5)]
+)
+def test_speed_and_yaw_rate_of_a_diff_drive_controller_arrive(skid, speed, yaw_rate):
+    """A skid-steer chassis has them from the fifth second on, and swings no more."""
     car = Controlled(skid)
-    rates = {"l": -side, "r": side}
-    motion = car.control(
-        2.5, {f"wheel_{end}{each}_joint/velocity": rates[each] for end in "fr" for each in "lr"}
-    )
-    assert motion.yaw_rate[-50:].mean() == pytest.approx(0.8, rel=0.05)
-    assert abs(forward(motion)[-50:].mean()) < 0.03
+    car.control(4.0, sides(speed, yaw_rate))
+    end = car.control(2.0, {})
+    assert forward(end).mean() == pytest.approx(speed, rel=0.03, abs=0.02)
+    assert end.yaw_rate.mean() == pytest.approx(yaw_rate, rel=0.05)
+    assert end.yaw_rate.std() < 0.05 * yaw_rate
+
+
+class Estimating(Controlled):
+    """A controlled rig that knows its motion by the estimate of all sensors alone."""
+
+    def __init__(self, params):
+        super().__init__(params, rate=SENSORS.imu.rate, airborne=0.0)
+        model = self.sim.model
+        self.sim = Simulation(model, SENSORS, model.standing(), noise=True, fail_safe=abort_pilot)
+        self.estimator = StateEstimator(EstimatorParameters.load("scale"), SENSORS, params)
+        self.flight = FlightController(params, SENSORS)
+        self.run(3.0)
+        assert self.flight.request("arm") == ""
+
+    def estimate(self, samples):
+        now = self.estimator.update(samples)
+        self.flight.advance_clock(self.sim.state.time)
+        self.chassis.advance_clock(self.sim.state.time)
+        return now
+
+
+@pytest.mark.parametrize(("speed", "yaw_rate"), [(1.0, 0.4), (-0.6, 0.2)])
+def test_a_diff_drive_controller_s_twist_arrives_by_estimates(skid, speed, yaw_rate):
+    """Wheels that slide aside and stick again measure a speed that is uncertain, and are sound."""
+    car = Estimating(skid)
+    car.control(5.0, sides(speed, yaw_rate))
+    end = car.control(4.0, {})
+    assert forward(end).mean() == pytest.approx(speed, rel=0.05)
+    assert end.yaw_rate.mean() == pytest.approx(yaw_rate, rel=0.05)
+    assert car.estimator.faults == {}
 
 
 def test_the_shipped_numbers_are_the_vehicles(scale, skid):
