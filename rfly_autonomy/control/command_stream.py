@@ -9,8 +9,10 @@ two or many periods, in any order. So it loses most commands if fewer than half 
 due have come, and the long gaps differ. A stream that stops and goes on has one long gap, the long
 gaps of one that becomes slower are alike, and one that becomes faster has none. A sender that sends
 by events, such as a joystick, or that becomes slow and uneven has gaps of any length, which are no
-whole numbers of periods. If they are by accident it looks like such a link, until none of many gaps
-is as short as a period: it has another one now, or none.
+whole numbers of periods. A few of them may be by accident, so few have to fit better than many; and
+after a rest, in which a sender may have changed to events, one gap has to be a period first. If
+accident has its way all the same, that ends when none of many gaps is as short as a period: the
+sender has another one now, or none.
 """
 
 from __future__ import annotations
@@ -43,17 +45,17 @@ FORGOTTEN = 100
 A link that loses nine of ten commands leaves such a row once in 40,000 gaps.
 """
 
-OFF_PERIOD = 0.1
-"""Mean distance of long gaps from whole numbers of periods, at most, in periods.
-
-That of gaps of any length is 0.25.
-"""
+ACCIDENT = 1e-4
+"""Probability below which it is no accident that long gaps are near whole numbers of periods."""
 
 TIMEOUT = 0.5
 """Time after which the controllers take a command for lost, s, where none is set."""
 
 PAUSE = 1.2
 """Gap after which a stream begins anew, in timeouts: its sender may have stopped on purpose."""
+
+REST = 2.4
+"""Gap after which the stream has to show its period by one gap again, in timeouts."""
 
 SILENCE = 4.0
 """Time without a command after which nothing is known of the link, in timeouts."""
@@ -68,11 +70,14 @@ class CommandStream:
         `timeout`: time after which the receiver takes a command for lost, s.
         """
         self._pause = PAUSE * timeout
+        self._rest = REST * timeout
         self._silence = SILENCE * timeout
         self._period = period
         self._is_known = not math.isnan(period)
         self._long_gaps = 0
         """Number of gaps since the last one of a period."""
+        self._has_rested = False
+        """True from a rest to the next gap of a period."""
 
         self._stamp = math.nan
         self._heard_at = -math.inf
@@ -94,6 +99,7 @@ class CommandStream:
             return
         if not -self._silence < gap <= self._silence:
             self._loses_most = False
+        self._has_rested |= not -self._rest < gap <= self._rest
         self._stamp = stamp
         self._heard_at = time
         if 0.0 < gap <= self._pause:
@@ -105,7 +111,10 @@ class CommandStream:
     def _judge(self) -> None:
         """Learn the period from gaps that are alike, or find the share of commands that came."""
         gaps = self._gaps
-        self._long_gaps = 0 if gaps[-1] < ALIKE * self._period else self._long_gaps + 1
+        self._long_gaps += 1
+        if gaps[-1] < ALIKE * self._period:
+            self._long_gaps = 0
+            self._has_rested = False
         if self._long_gaps >= FORGOTTEN and not self._is_known:
             self._period = math.nan
             self._loses_most = False
@@ -120,17 +129,22 @@ class CommandStream:
         if is_regular:
             self._period = way / RECENT
             self._long_gaps = 0
+            self._has_rested = False
         if is_regular or share > SOUND_SHARE:
             self._loses_most = False
 
     def _keeps_time(self) -> bool:
         """Return whether long gaps are whole numbers of periods, as those that losses leave.
 
-        Those of a known period need not be.
+        Those of a known period need not be. Of n gaps of any length the sum of the distances from
+        whole numbers is below s periods, s ≤ ½, with a probability of (2 s)ⁿ/n!.
         """
+        if self._is_known:
+            return True
         periods = [gap / self._period for gap in self._gaps if gap > ALIKE * self._period]
         off = sum(abs(count - round(count)) for count in periods)
-        return self._is_known or off <= OFF_PERIOD * len(periods)
+        chance = (2.0 * off) ** len(periods) / math.factorial(len(periods))
+        return not self._has_rested and chance < ACCIDENT
 
     def _changes(self) -> int:
         """Return how often a long gap follows one of another length."""
