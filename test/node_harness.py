@@ -253,17 +253,25 @@ class NodeProcess:
 
 
 class Peer:
-    """A node of the test's own, in a context of its own domain."""
+    """A node of the test's own, in a context of its own domain.
 
-    def __init__(self, domain_id: int, name: str = "peer") -> None:
+    One that hears hundreds of messages a second spins `often`, with half of the processor time.
+    That executor has failed where a callback destroys a subscription and makes another one.
+    """
+
+    def __init__(self, domain_id: int, name: str = "peer", *, often: bool = False) -> None:
         import rclpy
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.node import Node
 
+        from rfly_common.ros.run_loop import events_executor
+
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=domain_id)
-        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor = (events_executor if often else SingleThreadedExecutor)(
+            context=self._context
+        )
         self.node = Node(name, context=self._context)
         self._executor.add_node(self.node)
         self._clients: dict[tuple[Any, str], Any] = {}

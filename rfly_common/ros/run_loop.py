@@ -204,7 +204,7 @@ class _OwnGuard(GuardCondition):
             super().trigger()
 
 
-def events_executor() -> Executor:
+def events_executor(context: Context | None = None) -> Executor:
     """Return rclpy's executor of events, with a tenth of the work of a wake-up, if it has one.
 
     It knows no guard conditions.
@@ -212,5 +212,5 @@ def events_executor() -> Executor:
     try:
         from rclpy.experimental import EventsExecutor
     except ImportError:  # before Jazzy
-        return SingleThreadedExecutor()
-    return EventsExecutor()
+        return SingleThreadedExecutor(context=context)
+    return EventsExecutor(context=context)

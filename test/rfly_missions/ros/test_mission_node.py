@@ -40,7 +40,7 @@ def ground(lift=0.0):
 def peer(domain_id):
     from node_harness import Peer
 
-    peer = Peer(domain_id)
+    peer = Peer(domain_id, often=True)
     yield peer
     peer.close()
 
