@@ -58,6 +58,8 @@ GROUND_STATION = "rfly_suite"
 """Name of the program that has written a .plan."""
 VEHICLE_TYPES = {"multirotor": 2, "fixed-wing": 1, "ground": 10, "land-air": 20}
 """MAVLink's MAV_TYPE, by kind of vehicle."""
+OF_SCENARIOS = ("rolling", "thrust_assist")
+"""Keys of a scenario's mission and items that a mission file has no place for."""
 ABOVE_CALCULATED_TERRAIN = 3
 """QGroundControl's AltitudeMode of an item above terrain.
 
@@ -253,6 +255,8 @@ def _read_plan(text: str, settings: mavlink.ImportSettings) -> Mission:
     mission = as_object(get_key(plan, "mission", ""), "mission")
     if "version" in mission:
         expect(mission, "version", 2, "mission.")
+    _refuse_keys_of_scenarios(plan, "the file")
+    _refuse_keys_of_scenarios(mission, "mission")
 
     rows: list[mavlink.MavlinkItem] = []
     changed: list[str] = []
@@ -279,6 +283,16 @@ def _read_plan(text: str, settings: mavlink.ImportSettings) -> Mission:
     areas = as_object(plan.get("geoFence") or {}, "geoFence")
     mission_read = _finish(rows, home, settings, _read_fence(areas, home))
     return replace(mission_read, lost=(*changed, *mission_read.lost), rally=rally)
+
+
+def _refuse_keys_of_scenarios(part: dict[str, Any], where: str) -> None:
+    """Raise MissionFileError for a key that would have no effect."""
+    for key in OF_SCENARIOS:
+        if key in part:
+            raise MissionFileError(
+                f"{where}: {key}: only the mission of a scenario has it, "
+                f"such as mission: {{file: survey.plan, {key}: true}}"
+            )
 
 
 def _read_home(
@@ -334,6 +348,7 @@ def _relative_place(value: Any, home: GeoPoint, where: str) -> tuple[float, floa
 
 def _read_plan_item(entry: dict[str, Any], where: str, rows: list[mavlink.MavlinkItem]) -> None:
     """Append the rows of an item; those of a complex item one by one."""
+    _refuse_keys_of_scenarios(entry, where)
     kind = get_key(entry, "type", where)
     if kind == "ComplexItem":
         _read_complex_item(entry, where, rows)

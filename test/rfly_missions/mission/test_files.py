@@ -532,6 +532,16 @@ REFUSED = {
         plan(geoFence={"circles": [{"circle": {"center": [1, 2], "radius": 0}}]}),
         r"circle.radius: 0.0",
     ),
+    "rolling in the file": (
+        plan(rolling=True),
+        r"the file: rolling: only the mission of a scenario has it, such as .*rolling: true",
+    ),
+    "rolling in the mission": (
+        plan(mission={**plan(TAKEOFF)["mission"], "rolling": True}),
+        "mission: rolling: only the mission of a scenario",
+    ),
+    "rolling in a take-off": (plan(TAKEOFF | {"rolling": False}), "item 1: rolling: only the"),
+    "rotors that help": (plan(TAKEOFF | {"thrust_assist": True}), "item 1: thrust_assist: only"),
     "NaN": ('{"fileType": NaN}', "NaN is no JSON number"),
     "half a file": ('{"fileType": "Plan",', "no JSON"),
     "a list in a list in …": ('{"a":' + "[" * 200_000, "no JSON"),
