@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
 from rclpy.node import Node
+from rclpy.subscription import Subscription
 
 from rfly_common.errors import FrameError
 from rfly_common.ros.endpoints import steady_timer, subscription
@@ -62,21 +62,31 @@ class VelocityCommands:
         self._take = take
         self._refuse = refuse
         self._hear = hear
-        self._subscription = self._subscribe(TwistStamped if stamped else Twist)
+        self._kind: type[Twist | TwistStamped] = TwistStamped if stamped else Twist
+        """Type that is taken."""
+        self._subscription: Subscription | None = self._subscribe()
+        """Subscription; None: the one of another type has to end first."""
         steady_timer(node, LOOK_PERIOD_S, self._follow_publishers)
 
-    def _subscribe(self, kind: Any) -> Any:
-        callback = self._on_stamped if kind is TwistStamped else self._take
-        return subscription(self._node, kind, self._topic, callback, COMMANDS)
+    def _subscribe(self) -> Subscription:
+        callback = self._on_stamped if self._kind is TwistStamped else self._take
+        return subscription(self._node, self._kind, self._topic, callback, COMMANDS)
 
     def _follow_publishers(self) -> None:
+        if self._subscription is None:
+            self._subscription = self._subscribe()
+            self._node.get_logger().info(
+                f"{self._topic} is a {self._kind.__name__}, as it is published"
+            )
+
         infos = self._node.get_publishers_info_by_topic(self._subscription.topic_name)
         published = {_TYPES[info.topic_type] for info in infos if info.topic_type in _TYPES}
-        if published and self._subscription.msg_type not in published:
+        if published and self._kind not in published:
+            # rclpy's executor of events keeps it until this callback has ended, and DDS refuses
+            # two types of a topic in one participant: the next look makes the other one
             self._node.destroy_subscription(self._subscription)
-            self._subscription = self._subscribe(published.pop())
-            kind = self._subscription.msg_type.__name__
-            self._node.get_logger().info(f"{self._topic} is a {kind}, as it is published")
+            self._subscription = None
+            self._kind = published.pop()
 
     def _on_stamped(self, message: TwistStamped) -> None:
         self._hear(message)
