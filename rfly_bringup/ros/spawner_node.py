@@ -89,6 +89,7 @@ class SpawnerNode(Node):
         self._ground.start(self._diagnostics)
         self._update_diagnostics()
         steady_timer(self, POLL_S, self._poll)
+        self.get_logger().info("waiting for ~/spawn_entity")
 
     # --- services
 

@@ -8,6 +8,7 @@ The same seed makes the same world.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -407,11 +408,16 @@ def _house(
     return _model(name, "building", color, walls, gable, colors=(color, tiles))
 
 
-_HOUSES = (
-    _house("house_small", (9.0, 7.0, 3.0), 2.5, (201, 180, 150), (146, 78, 58)),
-    _house("house_large", (12.0, 8.5, 5.6), 3.2, (216, 206, 188), (118, 66, 52)),
-    _house("barn", (16.0, 9.0, 4.5), 3.5, (140, 96, 76), (92, 94, 98)),
-)
+@functools.cache
+def _house_models() -> tuple[Model, ...]:
+    """Return three houses, made once: their hulls need SciPy, which takes long to import."""
+    return (
+        _house("house_small", (9.0, 7.0, 3.0), 2.5, (201, 180, 150), (146, 78, 58)),
+        _house("house_large", (12.0, 8.5, 5.6), 3.2, (216, 206, 188), (118, 66, 52)),
+        _house("barn", (16.0, 9.0, 4.5), 3.5, (140, 96, 76), (92, 94, 98)),
+    )
+
+
 _SETBACK = 9.0
 """Distance from the middle of the road to the middle of a house's front garden, m."""
 _HEDGES = 6.5
@@ -443,12 +449,13 @@ def _village(site: _Site, density: float) -> _Population:
 def _houses(site: _Site, road: Road, most: int) -> list[WorldObject]:
     """Return houses on both sides of a road, their ridges along it, where there is room."""
     rng = site.rng
+    models = _house_models()
     houses: list[WorldObject] = []
     along = road.length * rng.permutation(np.linspace(0.03, 0.97, 4 * max(most, 1)))
     for way in along.tolist():
         if len(houses) >= most:
             break
-        model = _HOUSES[int(rng.integers(len(_HOUSES)))]
+        model = models[int(rng.integers(len(models)))]
         side = 1 if rng.random() < 0.5 else -1
         length, width, _ = model.bounds[1] - model.bounds[0]
         x, y, heading = _next_to(road, way, side * (_SETBACK + width / 2))

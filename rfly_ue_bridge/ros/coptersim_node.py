@@ -83,6 +83,8 @@ class CopterSimNode(Node):
             )
             for place, topics in enumerate(self._topics)
         ]
+        names = ", ".join(topics.name for topics in self._topics)
+        self.get_logger().info(f"waiting for CopterSim's {names}")
 
     def destroy_node(self) -> None:
         """Stop commanded vehicles and close sockets too."""

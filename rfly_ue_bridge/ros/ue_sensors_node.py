@@ -111,6 +111,8 @@ class UeSensorsNode(Node):
         self.create_service(SetSensor, "~/set_sensor", self._serve_set_sensor)
         self._request_silent()
         steady_timer(self, CHECK_PERIOD_S, self._request_silent)
+        ports = ", ".join(map(str, self._topics))
+        self.get_logger().info(f"requests sensors of {self._params.host} to ports {ports}")
 
     def destroy_node(self) -> None:
         """Close sockets and end threads too."""

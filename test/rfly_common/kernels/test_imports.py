@@ -52,3 +52,16 @@ heavy = "rclpy", "numba", "scipy.spatial", "scipy.optimize", "cv2"
 print(*[name for name in heavy if name in sys.modules])
 """
     assert answer(program) == ["rclpy"]
+
+
+@pytest.mark.ros
+@pytest.mark.parametrize("name", ["policy_node", "trajectory_node"])
+def test_nodes_with_kernels_import_no_scipy(name):
+    """It is a third of their start."""
+    program = f"""
+import importlib
+from rfly_bringup.nodes.entry_points import MODULES
+importlib.import_module(MODULES[{name!r}])
+print(*[name for name in ("numba", "scipy.spatial", "scipy.linalg") if name in sys.modules])
+"""
+    assert answer(program) == ["numba"]
