@@ -35,6 +35,8 @@ def heights_above_ground(ground: Any, points: Any, begin: int, end: int) -> None
     """
     last_row = ground.rows - 1.0
     last_column = ground.columns - 1.0
+    per_step_x = 1.0 / ground.step_x
+    per_step_y = 1.0 / ground.step_y
     columns = float(ground.columns)
     heights = ground.heights
     x = points.x
@@ -50,8 +52,8 @@ def heights_above_ground(ground: Any, points: Any, begin: int, end: int) -> None
     z11 = points.height_11
 
     for k in range(begin, end):
-        u = within((x[k] - ground.origin_x) / ground.step_x, last_row)
-        v = within((y[k] - ground.origin_y) / ground.step_y, last_column)
+        u = within((x[k] - ground.origin_x) * per_step_x, last_row)
+        v = within((y[k] - ground.origin_y) * per_step_y, last_column)
         i = min(np.floor(u), last_row - 1.0)
         j = min(np.floor(v), last_column - 1.0)
         row[k] = u - i
@@ -98,8 +100,8 @@ def ground_slopes(ground: Any, points: Any, k: int) -> tuple[float, float]:
 
     a = points.row[k]
     b = points.column[k]
-    u = (points.x[k] - ground.origin_x) / ground.step_x
-    v = (points.y[k] - ground.origin_y) / ground.step_y
+    u = (points.x[k] - ground.origin_x) * (1.0 / ground.step_x)
+    v = (points.y[k] - ground.origin_y) * (1.0 / ground.step_y)
     on_x, on_y = on_map(ground, u, v)
     slope_x = where(on_x, interpolate(x[0], x[1], x[2], x[3], a, b), 0.0)
     slope_y = where(on_y, interpolate(y[0], y[1], y[2], y[3], a, b), 0.0)

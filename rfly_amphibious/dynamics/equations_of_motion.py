@@ -114,7 +114,7 @@ def body_accelerations(force: Vector, moment: Vector, p: Any, wheels: Any) -> tu
 
     # symmetric matrix and right side of the equations for ω̇
     mass = p.mass_unsprung
-    share = mass / p.mass
+    share = mass * p.per_mass
     jxx, jyy, jzz, jxy, jxz, jyz = inertia(p)
     a00 = jxx + mass * (sum_zz - share * sum_z * sum_z)
     a11 = jyy + mass * (sum_zz - share * sum_z * sum_z)
@@ -133,15 +133,15 @@ def body_accelerations(force: Vector, moment: Vector, p: Any, wheels: Any) -> tu
     c11 = a00 * a22 - a02 * a02
     c12 = a01 * a02 - a00 * a12
     c22 = a00 * a11 - a01 * a01
-    determinant = a00 * c00 + a01 * c01 + a02 * c02
-    turn_x = (c00 * mx + c01 * my + c02 * mz) / determinant
-    turn_y = (c01 * mx + c11 * my + c12 * mz) / determinant
-    turn_z = (c02 * mx + c12 * my + c22 * mz) / determinant
+    per_determinant = 1.0 / (a00 * c00 + a01 * c01 + a02 * c02)
+    turn_x = (c00 * mx + c01 * my + c02 * mz) * per_determinant
+    turn_y = (c01 * mx + c11 * my + c12 * mz) * per_determinant
+    turn_z = (c02 * mx + c12 * my + c22 * mz) * per_determinant
 
     acceleration = (
-        force[0] / p.mass - share * (sum_z * turn_y - sum_y * turn_z),
-        force[1] / p.mass - share * (sum_x * turn_z - sum_z * turn_x),
-        force[2] / p.mass_sprung,
+        force[0] * p.per_mass - share * (sum_z * turn_y - sum_y * turn_z),
+        force[1] * p.per_mass - share * (sum_x * turn_z - sum_z * turn_x),
+        force[2] * p.per_mass_sprung,
     )
     return acceleration, (turn_x, turn_y, turn_z)
 
@@ -175,17 +175,17 @@ def body_rates(
 def actuator_rates(x: Any, controls: Any, p: Any, dx: Any) -> None:
     """Set the rates of steering and its trims (Eq. 2.1) and of drive torques (Eq. 2.2) in `dx`."""
     steering = min(max(controls.steering, -p.max_steering), p.max_steering)
-    rate = (steering - x.steering) / p.steering_lag
+    rate = (steering - x.steering) * p.per_steering_lag
     dx.steering = min(max(rate, -p.max_steering_rate), p.max_steering_rate)
     for i in range(p.wheels):
         # trims of steered wheels
         most = abs(p.steering_sign[i]) * p.max_steering
         trim = min(max(controls.steering_trim[i], -most), most)
-        rate = (trim - x.steering_trim[i]) / p.steering_lag
+        rate = (trim - x.steering_trim[i]) * p.per_steering_lag
         dx.steering_trim[i] = min(max(rate, -p.max_steering_rate), p.max_steering_rate)
 
         # drive torques
         at_full_power = p.drive_power / max(abs(x.wheel_speed[i]), 1e-3)
         limit = p.driven[i] * min(p.max_drive_torque, at_full_power)
         torque = min(max(controls.drive_torque[i], -limit), limit)
-        dx.drive_torque[i] = (torque - x.drive_torque[i]) / p.drive_lag
+        dx.drive_torque[i] = (torque - x.drive_torque[i]) * p.per_drive_lag

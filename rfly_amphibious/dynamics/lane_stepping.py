@@ -43,7 +43,7 @@ from rfly_amphibious.dynamics.stepping import (
 )
 from rfly_amphibious.vehicle.state_layout import INTACT
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
-from rfly_common.kernels.lanes import LANES, any_lane, lane_record, where
+from rfly_common.kernels.lanes import LANES, aligned_lane_record, any_lane, where
 from rfly_common.kernels.record_vectors import row, set_vector, vector
 from rfly_common.kernels.vectors import add
 
@@ -71,7 +71,7 @@ def simulate_lanes(
             records[0],
             ground,
             samples,
-            lane_record(shared[0]),
+            aligned_lane_record(shared[0]),
             own[0],
         )
 

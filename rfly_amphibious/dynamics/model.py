@@ -697,7 +697,8 @@ class AmphibiousModel:
 
         count = len(vehicles.x)
         side_by_side = count >= LANES and obstacles is None
-        size = max(1, -(-count // (4 * cores())))
+        chunks = 2 * cores() if side_by_side else 4 * cores()
+        size = max(1, -(-count // chunks))
         if side_by_side:
             size = -(-size // LANES) * LANES
         in_chunks(work, count, size)

@@ -179,7 +179,7 @@ STATE_RECORD = np.dtype(_record(_STATE))
 POINTS_RECORD = np.dtype(_record(_POINTS))
 EVALUATION_RECORD = np.dtype(_record(_EVALUATION))
 WORKSPACE = np.dtype(_record(_WORKSPACE))
-WORKSPACE_LANES = np.dtype(_record(_WORKSPACE, (LANES,)))
+WORKSPACE_LANES = np.dtype(_record(_WORKSPACE | {"room": ()}, (LANES,)))
 
 STATE_NUMBERS = STATE_RECORD.itemsize // 8
 """Numbers in a record of the state."""
@@ -199,7 +199,7 @@ def new_workspace() -> Any:
 
 @inner_kernel
 def new_lane_workspace() -> Any:
-    """Return one record for LANES vehicles, all 0, in an array."""
+    """Return one record for LANES vehicles, all 0, in an array, for `aligned_lane_record`."""
     return np.zeros(1, WORKSPACE_LANES)
 
 

@@ -122,11 +122,11 @@ def rotor_acceleration(
 
     A torque acts against the `resistance` of the air, N m.
     """
-    by_speed = (min(max(command, 0.0), p.max_rotor_speed) - speed) / p.rotor_lag
+    by_speed = (min(max(command, 0.0), p.max_rotor_speed) - speed) * p.per_rotor_lag
     if not any_lane(torques):
         return by_speed
     torque = min(max(command, -p.max_rotor_torque), p.max_rotor_torque)
-    by_torque = (torque - resistance) / p.rotor_inertia
+    by_torque = (torque - resistance) * p.per_rotor_inertia
     stands = (speed <= 0.0) & (by_torque < 0.0)
     return where(torques, where(stands, 0.0, by_torque), by_speed)
 

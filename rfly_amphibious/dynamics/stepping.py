@@ -37,6 +37,7 @@ from rfly_amphibious.vehicle.state_layout import (
     ROTOR_BROKEN,
     WHEEL_BROKEN,
 )
+from rfly_common.kernels.arcs import tan
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.lanes import any_lane, numbers, where
 from rfly_common.kernels.record_vectors import (
@@ -298,8 +299,8 @@ def euler_step(
         if any_lane(pressed):
             hub = hub_velocity(i, velocity, rates, x.strut_rate[i], wheels)
             along, slide_x, slide_y = slip_velocities(i, hub, rates, x.wheel_speed[i], wheels)
-            decay_x = 1.0 + dt * abs(along) / p.relaxation_x
-            decay_y = 1.0 + dt * abs(along) / p.relaxation_y
+            decay_x = 1.0 + dt * p.per_relaxation_x * abs(along)
+            decay_y = 1.0 + dt * p.per_relaxation_y * abs(along)
             x.tyre_x[i] = where(pressed, (x.tyre_x[i] - dt * slide_x) / decay_x, x.tyre_x[i])
             x.tyre_y[i] = where(pressed, (x.tyre_y[i] - dt * slide_y) / decay_y, x.tyre_y[i])
         x.strut[i] += dt * x.strut_rate[i]
@@ -317,15 +318,17 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
 
     A held wheel keeps the spin of its axle's carrier.
     """
-    tan_steering = math.tan(x.steering)
+    tan_steering = tan(x.steering)
     rates = vector(x.rates)
+    per_torque = dt * p.per_wheel_inertia
+    per_change = p.wheel_inertia / dt
     for i in range(p.wheels):
         carrier = dot(wheel_axle(x, i, tan_steering, p), rates)
-        free = x.wheel_speed[i] - dt * inputs.brake_acting[i] / p.wheel_inertia - carrier
+        free = x.wheel_speed[i] - per_torque * inputs.brake_acting[i] - carrier
         torque = min(max(inputs.controls.brake_torque[i], 0.0), p.max_brake_torque)
-        slowed = max(0.0, abs(free) - dt * torque / p.wheel_inertia)
+        slowed = max(0.0, abs(free) - per_torque * torque)
         slowed = where(free > 0.0, slowed, -slowed)
-        inputs.brake_acting[i] = p.wheel_inertia * (slowed - free) / dt
+        inputs.brake_acting[i] = per_change * (slowed - free)
         x.wheel_speed[i] = slowed + carrier
 
 
@@ -337,9 +340,9 @@ def project(x: Any, p: Any, wheels: Any) -> None:
     largest deflection. `wheels`: contacts of the step's beginning.
     """
     q = quaternion(x.quaternion)
-    norm = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    per_norm = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
     for k in range(4):
-        x.quaternion[k] = q[k] / norm
+        x.quaternion[k] = q[k] * per_norm
     for j in range(p.rotors):
         x.rotor_speed[j] = max(x.rotor_speed[j], 0.0)
 
@@ -352,7 +355,7 @@ def project(x: Any, p: Any, wheels: Any) -> None:
         slip_x = wheels.slip_gain_x[i] * x.tyre_x[i]
         slip_y = wheels.slip_gain_y[i] * x.tyre_y[i]
         slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
-        share = min(1.0, wheels.hub_speed[i] / p.low_speed)
+        share = min(1.0, wheels.hub_speed[i] * p.per_low_speed)
         largest = p.peak_slip + (p.max_slip_deflection - p.peak_slip) * share
         shrink = where(slip > largest, largest / slip, 1.0)
         x.tyre_x[i] = where(pressed, x.tyre_x[i] * shrink, 0.0)

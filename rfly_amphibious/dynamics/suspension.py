@@ -94,6 +94,8 @@ def wheel_forces(
         moment = add(add(moment, cross(hub, passed)), couple)
 
         dx.strut[i] = x.strut_rate[i]
-        dx.strut_rate[i] = gravity[2] + (tyre[2] + solids.side_push[i] - strut) / mass - own[2]
+        dx.strut_rate[i] = (
+            gravity[2] + (tyre[2] + solids.side_push[i] - strut) * p.per_mass_unsprung - own[2]
+        )
         outputs.strut_force[i] = strut
     return force, moment

@@ -13,8 +13,8 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_friction, ground_normal
-from rfly_amphibious.vehicle.steering import trimmed_tangent, wheel_tangent
-from rfly_common.kernels.arcs import atan, sin
+from rfly_amphibious.vehicle.steering import trimmed_direction, wheel_direction
+from rfly_common.kernels.arcs import atan, sin, tan
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
 from rfly_common.kernels.lanes import any_lane, where
 from rfly_common.kernels.record_vectors import row, set_row
@@ -29,26 +29,33 @@ from rfly_common.kernels.vectors import (
     subtract,
 )
 
+THIRD = 1.0 / 3.0
+"""Share of a tyre's compression by which its rolling radius is smaller. Eq. 5.5."""
 MIN_UPRIGHT = 0.2
 """Least n_B·ẑ with which a tyre acts. Eq. 5.3."""
 
 
 @pasted_kernel
-def magic_formula(slip: float, shape: float, curvature: float) -> float:
-    """Return f(ρ; C, E) for ρ ≥ 0: slope 1 at 0, maximum 1. Eq. 5.11."""
-    z = slip / shape
+def magic_formula(slip: float, shape: float, per_shape: float, curvature: float) -> float:
+    """Return f(ρ; C, E) for ρ ≥ 0: slope 1 at 0, maximum 1. `per_shape` is 1/C. Eq. 5.11."""
+    z = slip * per_shape
     return sin(shape * atan(z - curvature * (z - atan(z))))
 
 
 @inlined_kernel
 def wheel_axle(x: Any, i: int, tan_steering: float, p: Any) -> Vector:
     """Return a, the axle of wheel i, body axes, to the left. Eq. 5.1."""
-    tangent = wheel_tangent(p.steering_sign[i], p.point_y[i], p.steering_lever, tan_steering)
     trim = x.steering_trim[i]
+    if p.steering_sign[i] == 0.0 and not any_lane(trim != 0.0):
+        return 0.0, 1.0, 0.0
+
+    along, across = wheel_direction(
+        p.steering_sign[i], p.point_y[i], p.per_steering_lever, tan_steering
+    )
     if any_lane(trim != 0.0):
-        tangent = trimmed_tangent(tangent, trim)
-    cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
-    return -tangent * cosine, cosine, 0.0
+        along, across = trimmed_direction(along, across, trim)
+    scale = 1.0 / math.sqrt(along * along + across * across)
+    return -across * scale, along * scale, 0.0
 
 
 @inlined_kernel
@@ -88,7 +95,7 @@ def wheel_contacts(
 
     Set the rates of the tyre deflections in `dx`.
     """
-    tan_steering = math.tan(x.steering)
+    tan_steering = tan(x.steering)
     least_height = (points.clearance + p.wheel_radius) * ground.least_normal_z
     touching = least_height < p.wheel_radius
     if obstacles is not None:
@@ -113,7 +120,9 @@ def wheel_contacts(
     # one loop over all wheels and both directions becomes vector instructions
     if some_touch:
         for k in range(2 * p.wheels):
-            wheels.slip_curve[k] = magic_formula(wheels.slip[k], p.shapes[k], p.curvatures[k])
+            wheels.slip_curve[k] = magic_formula(
+                wheels.slip[k], p.shapes[k], p.per_shape[k], p.curvatures[k]
+            )
     return wheels
 
 
@@ -168,14 +177,14 @@ def wheel_contact(
     set_row(wheels.left, i, cross(normal, heading))
     set_row(wheels.normal, i, normal)
     wheels.hub_distance[i] = distance
-    wheels.rolling_radius[i] = p.wheel_radius - compression / 3.0
+    wheels.rolling_radius[i] = p.wheel_radius - THIRD * compression
 
     # transient slip
     along, slide_x, slide_y = slip_velocities(i, velocity, motion.rates, x.wheel_speed[i], wheels)
     speed = abs(along)
     wheels.hub_speed[i] = speed
-    rate_x = -slide_x - speed * x.tyre_x[i] / p.relaxation_x
-    rate_y = -slide_y - speed * x.tyre_y[i] / p.relaxation_y
+    rate_x = -slide_x - speed * x.tyre_x[i] * p.per_relaxation_x
+    rate_y = -slide_y - speed * x.tyre_y[i] * p.per_relaxation_y
     dx.tyre_x[i] = where(pressed, rate_x, 0.0)
     dx.tyre_y[i] = where(pressed, rate_y, 0.0)
     tyre_slip(x, i, slide_x, slide_y, ground_friction(ground, points, i), p, wheels)
@@ -192,39 +201,42 @@ def tyre_slip(
     # friction falls with the load
     load = wheels.load[i]
     guarded = max(load, 1e-6 * p.nominal_load)
-    overload = (guarded - p.nominal_load) / p.nominal_load
+    overload = (guarded - p.nominal_load) * p.per_nominal_load
     friction = grip * max(0.2, 1.0 - p.friction_load_loss * overload) * guarded
     peak_x = p.friction_x * friction
     peak_y = p.friction_y * friction
 
     # slip stiffnesses; sin(2 atan r) = 2 r / (1 + r²)
-    ratio = guarded / (p.cornering_load_ratio * p.nominal_load)
+    ratio = guarded * (p.per_nominal_load / p.cornering_load_ratio)
     cornering = p.cornering_stiffness[i] * 2.0 * ratio
-    gain_x = p.slip_stiffness * guarded / (p.relaxation_x * peak_x)
-    gain_y = cornering / ((1.0 + ratio * ratio) * (p.relaxation_y * peak_y))
+    level = 1.0 + ratio * ratio
+    share = 1.0 / (level * friction)
+    per_peak_x = p.per_friction_x * (level * share)
+    gain_x = p.slip_stiffness * guarded * (p.per_relaxation_x * per_peak_x)
+    gain_y = cornering * (p.per_relaxation_y * p.per_friction_y * share)
     slip_x = gain_x * x.tyre_x[i]
     slip_y = gain_y * x.tyre_y[i]
-    wheels.slip_ratio[i] = where(load > 0.0, x.tyre_x[i] / p.relaxation_x, 0.0)
-    wheels.slip_tangent[i] = where(load > 0.0, x.tyre_y[i] / p.relaxation_y, 0.0)
+    wheels.slip_ratio[i] = where(load > 0.0, x.tyre_x[i] * p.per_relaxation_x, 0.0)
+    wheels.slip_tangent[i] = where(load > 0.0, x.tyre_y[i] * p.per_relaxation_y, 0.0)
 
     # damping at low speed
     speed = wheels.hub_speed[i]
     slow = speed < p.low_speed
     if any_lane(slow):
-        damping = 0.5 * (1.0 + math.cos(math.pi * speed / p.low_speed))
-        damping = where(slow, damping * (p.low_speed_damping * load / p.nominal_load), 0.0)
-        slip_x -= damping * slide_x / peak_x
-        slip_y -= damping * slide_y / peak_y
+        damping = 0.5 * (1.0 + math.cos(math.pi * speed * p.per_low_speed))
+        damping = where(slow, damping * (p.low_speed_damping * load * p.per_nominal_load), 0.0)
+        slip_x -= damping * slide_x * per_peak_x
+        slip_y -= damping * slide_y * (p.per_friction_y * (level * share))
 
     slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
-    share = 1.0 / max(slip, 1e-300)
+    per_slip = 1.0 / max(slip, 1e-300)
     lateral = p.wheels + i
     wheels.slip_gain_x[i] = gain_x
     wheels.slip_gain_y[i] = gain_y
     wheels.slip[i] = slip
     wheels.slip[lateral] = slip
-    wheels.force_limit[i] = peak_x * slip_x * share
-    wheels.force_limit[lateral] = peak_y * slip_y * share
+    wheels.force_limit[i] = peak_x * slip_x * per_slip
+    wheels.force_limit[lateral] = peak_y * slip_y * per_slip
 
 
 @inlined_kernel
@@ -240,7 +252,7 @@ def tyre_force(
     if not any_lane(pressed):
         outputs.tyre_force_x[i] = 0.0
         outputs.tyre_force_y[i] = 0.0
-        dx.wheel_speed[i] = motor_torque / p.wheel_inertia
+        dx.wheel_speed[i] = motor_torque * p.per_wheel_inertia
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
 
     lateral = p.wheels + i
@@ -256,10 +268,10 @@ def tyre_force(
     radius = wheels.rolling_radius[i]
     driving = motor_torque - radius * force_x
     most = p.rolling_resistance * load * radius
-    resistance = driving + most * radius * x.wheel_speed[i] / p.rolling_speed
+    resistance = driving + most * radius * x.wheel_speed[i] * p.per_rolling_speed
     resistance = min(max(resistance, -most), most)
 
-    dx.wheel_speed[i] = (driving - resistance) / p.wheel_inertia
+    dx.wheel_speed[i] = (driving - resistance) * p.per_wheel_inertia
     outputs.tyre_force_x[i] = force_x
     outputs.tyre_force_y[i] = force_y
     return only_where(pressed, force), only_where(pressed, couple)

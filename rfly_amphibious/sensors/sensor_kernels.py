@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rfly_amphibious.vehicle import state_layout
-from rfly_amphibious.vehicle.steering import trimmed_tangent, wheel_tangent
+from rfly_amphibious.vehicle.steering import trimmed_direction, wheel_direction
 from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 from rfly_common.kernels.record_vectors import quaternion, row, set_vector, vector
@@ -247,10 +247,12 @@ def wheel_turn(
     `tan_steering`: of the virtual wheel.
     """
     sign = geometry.steering_sign[i]
-    tangent = wheel_tangent(sign, geometry.wheel_y[i], geometry.steering_lever, tan_steering)
+    per_lever = 1.0 / geometry.steering_lever
+    along, across = wheel_direction(sign, geometry.wheel_y[i], per_lever, tan_steering)
     trim = x[geometry.steering_trim[i]]
     if trim != 0.0:
-        tangent = trimmed_tangent(tangent, trim)
+        along, across = trimmed_direction(along, across, trim)
+    tangent = across / along
     pitch_rate = x[state_layout.RATES + 1] - tangent * x[state_layout.RATES]
     carrier = pitch_rate / math.sqrt(1.0 + tangent * tangent)
     return tangent, x[geometry.wheel_speed[i]] - carrier

@@ -5,24 +5,26 @@
 
 from __future__ import annotations
 
-import math
-
+from rfly_common.kernels.arcs import tan
 from rfly_common.kernels.jit import inlined_kernel
 
 
 @inlined_kernel
-def wheel_tangent(sign: float, wheel_y: float, lever: float, tan_steering: float) -> float:
-    """Return the tangent of one wheel's steering angle, from that of the virtual wheel. Eq. 5.1.
+def wheel_direction(
+    sign: float, wheel_y: float, per_lever: float, tan_steering: float
+) -> tuple[float, float]:
+    """Return (along, across) of one wheel's heading, of any length, from the virtual wheel's.
 
-    `sign`: 1 for a wheel that turns with the virtual wheel, -1 against it, 0 for one that does not
-    steer. `wheel_y` (m): to the left of the middle. `lever` (m): from the steered axle to the
-    centre of the turn, along the vehicle.
+    The tangent of its angle is across / along. `sign`: 1 for a wheel that turns with the virtual
+    wheel, -1 against it, 0 for one that does not steer. `wheel_y` (m): to the left of the middle.
+    `per_lever` (1/m): inverse of the lever from the steered axle to the centre of the turn, along
+    the vehicle. Eq. 5.1.
     """
-    return sign * tan_steering / (1.0 - wheel_y * tan_steering / lever)
+    return 1.0 - wheel_y * per_lever * tan_steering, sign * tan_steering
 
 
 @inlined_kernel
-def trimmed_tangent(tangent: float, trim: float) -> float:
-    """Return the tangent of an angle that exceeds the one of this `tangent` by `trim`, rad."""
-    more = math.tan(trim)
-    return (tangent + more) / (1.0 - tangent * more)
+def trimmed_direction(along: float, across: float, trim: float) -> tuple[float, float]:
+    """Return a `wheel_direction` that is turned by `trim`, rad."""
+    more = tan(trim)
+    return along - across * more, across + along * more

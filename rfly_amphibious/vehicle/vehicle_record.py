@@ -50,6 +50,26 @@ _DERIVED = (
     "inflow_coefficient",
 )
 """Properties that the record has under their own names."""
+_INVERTED = (
+    "mass",
+    "mass_sprung",
+    "mass_unsprung",
+    "wheel_inertia",
+    "steering_lever",
+    "steering_lag",
+    "drive_lag",
+    "rotor_lag",
+    "rotor_inertia",
+    "relaxation_x",
+    "relaxation_y",
+    "friction_x",
+    "friction_y",
+    "nominal_load",
+    "low_speed",
+    "rolling_speed",
+)
+"""Numbers whose inverses the record has, too, as `per_…`: eight divisions at once take sixteen
+times as long as eight products."""
 _OF_WHEELS = (
     "spring_load",
     "spring",
@@ -59,7 +79,7 @@ _OF_WHEELS = (
     "driven",
 )
 """Arrays of the record with a number for each wheel."""
-_OF_SLIPS = ("shapes", "curvatures")
+_OF_SLIPS = ("shapes", "per_shape", "curvatures")
 """Arrays of the record with a number for each wheel, longitudinal, then lateral."""
 
 HULL_FREQUENCY = 150.0
@@ -127,6 +147,7 @@ def vehicle_record(
     # wheels and tyres
     values["wheels"] = wheels
     values["shapes"] = np.repeat((p.shape_x, p.shape_y), wheels)
+    values["per_shape"] = 1.0 / values["shapes"]
     values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), wheels)
     cornering = p.cornering_factor * p.cornering_stiffness_per_rad
     values["cornering_stiffness"] = cornering * p.nominal_load
@@ -147,6 +168,8 @@ def vehicle_record(
     values["standard_atmosphere"] = int(standard_atmosphere)
     values["map_altitude"] = map_altitude
     values["gravity"] = GRAVITY
+
+    values |= {f"per_{name}": 1.0 / values[name] for name in _INVERTED}
 
     # columns of the records' numbers in public arrays
     values["state_columns"] = columns_of_record(STATE, p.rotors, wheels)

@@ -1,10 +1,10 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Arc tangent and sine without a branch or a call, which loops turn into vector instructions.
+"""Arc tangent, sine and tangent without a branch or a call, for vector instructions.
 
-libm's functions are called for one number after the other. Both functions here are right to 3 units
-in the last place, as the tests show.
+libm's functions are called for one number after the other. Arc tangent and sine here are right to 3
+units in the last place, the tangent to 8, as the tests show.
 """
 
 from __future__ import annotations
@@ -77,3 +77,25 @@ def sin(x: Any) -> Any:
     ):
         series = series * z + 1.0 / factorial
     return a + a * z * series
+
+
+@inlined_kernel
+def tan(x: Any) -> Any:
+    """Return tan x for |x| ≤ 1.4, from the tangent of half the angle, as one fraction.
+
+    Rational function of Moshier's Cephes library, 2.8, `tan.c`.
+    """
+    half = 0.5 * x
+    z = half * half
+    numerator = -1.30936939181383734205e4
+    for c in (1.15351664838587416140e6, -1.79565251976484877988e7):
+        numerator = numerator * z + c
+    below = z + 1.36812963470692954678e4
+    for c in (
+        -1.32089234440210967447e6,
+        2.50083801823357915839e7,
+        -5.38695755929454629881e7,
+    ):
+        below = below * z + c
+    above = half * (below + z * numerator)
+    return 2.0 * above * below / ((below - above) * (below + above))

@@ -38,6 +38,7 @@ from numba.extending import (
 
 from rfly_common.kernels.lanes import (
     LANES,
+    aligned_lane_record,
     any_lane,
     flat,
     lane_record,
@@ -331,13 +332,26 @@ def _lower_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 def _lower_lane_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     table = context.make_array(sig.args[0])(context, builder, args[0])
     number = context.get_data_type(sig.args[0].dtype)
-    indices = builder.fptosi(args[1], ir.VectorType(cgutils.intp_t, LANES))
-    result = ir.Constant(ir.VectorType(number, LANES), ir.Undefined)
-    for lane in range(LANES):
-        place = ir.Constant(ir.IntType(32), lane)
-        index = builder.extract_element(indices, place)
-        value = builder.load(builder.gep(table.data, [index]))
-        result = builder.insert_element(result, value, place)
+    row = ir.VectorType(number, LANES)
+    integers = ir.VectorType(cgutils.intp_t, LANES)
+    pointers = ir.VectorType(number.as_pointer(), LANES)
+
+    # addresses
+    size = ir.Constant(cgutils.intp_t, context.get_abi_sizeof(number))
+    start = _same_in_all(builder, builder.ptrtoint(table.data, cgutils.intp_t), integers)
+    offset = builder.mul(builder.fptosi(args[1], integers), _same_in_all(builder, size, integers))
+    addresses = builder.inttoptr(builder.add(start, offset), pointers)
+
+    # one instruction fetches all numbers
+    short = "f64" if number == _DOUBLE else "f32"
+    kind = ir.FunctionType(row, [pointers, ir.IntType(32), _BITS, row])
+    gather = cgutils.get_or_insert_function(
+        builder.module, kind, f"llvm.masked.gather.v{LANES}{short}.v{LANES}p0"
+    )
+    align = ir.Constant(ir.IntType(32), context.get_abi_alignment(number))
+    result = builder.call(
+        gather, [addresses, align, ir.Constant(_BITS, [1] * LANES), ir.Constant(row, ir.Undefined)]
+    )
     return result if number == _DOUBLE else builder.fpext(result, _VECTOR)
 
 
@@ -435,6 +449,7 @@ def _lower_lanes_of(_context: Any, _builder: Any, sig: Any, _args: Any) -> Any:
     return ir.Constant(cgutils.intp_t, LANES if isinstance(sig.args[0], LaneRecordType) else 1)
 
 
+@type_callable(aligned_lane_record)
 @type_callable(lane_record)
 def _type_lane_record(_context: Any) -> Callable[..., Any]:
     return lambda record: LaneRecordType(record) if isinstance(record, types.Record) else None
@@ -443,6 +458,15 @@ def _type_lane_record(_context: Any) -> Callable[..., Any]:
 @lower_builtin(lane_record, types.Record)
 def _lower_lane_record(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
     return builder.bitcast(args[0], ir.IntType(8).as_pointer())
+
+
+@lower_builtin(aligned_lane_record, types.Record)
+def _lower_aligned(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+    line = 8 * LANES
+    place = builder.ptrtoint(args[0], cgutils.intp_t)
+    place = builder.add(place, ir.Constant(cgutils.intp_t, line - 1))
+    place = builder.and_(place, ir.Constant(cgutils.intp_t, -line))
+    return builder.inttoptr(place, ir.IntType(8).as_pointer())
 
 
 def _field_type(kind: LaneRecordType, name: str) -> types.Type:

@@ -40,6 +40,14 @@ def lane_record(record: Any) -> Any:
     raise NotImplementedError("for compiled kernels only")
 
 
+def aligned_lane_record(record: Any) -> Any:
+    """Return what `lane_record` does, but of what begins at the next full line of the cache.
+
+    A vector that lies in two lines takes twice as long. The record ends with LANES numbers of room.
+    """
+    raise NotImplementedError("for compiled kernels only")
+
+
 def numbers(record: Any) -> Any:
     """Return the numbers of a record one after the other, `Lanes` if its fields are `Lanes`."""
     raise NotImplementedError("for compiled kernels only")

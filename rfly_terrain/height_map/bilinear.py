@@ -124,22 +124,24 @@ def vertex_gradients(
     """
     z00, z01, z10, z11 = z
     low_x0, low_x1, high_x0, high_x1, low_y0, low_y1, high_y0, high_y1 = around
-    below = where(i > 0, 2.0, 1.0) * ground.step_x
-    above = where(i < ground.rows - 2, 2.0, 1.0) * ground.step_x
-    south = where(j > 0, 2.0, 1.0) * ground.step_y
-    north = where(j < ground.columns - 2, 2.0, 1.0) * ground.step_y
+    per_x = 1.0 / ground.step_x
+    per_y = 1.0 / ground.step_y
+    below = where(i > 0, 0.5 * per_x, per_x)
+    above = where(i < ground.rows - 2, 0.5 * per_x, per_x)
+    south = where(j > 0, 0.5 * per_y, per_y)
+    north = where(j < ground.columns - 2, 0.5 * per_y, per_y)
 
     along_x = (
-        (z10 - low_x0) / below,
-        (z11 - low_x1) / below,
-        (high_x0 - z00) / above,
-        (high_x1 - z01) / above,
+        (z10 - low_x0) * below,
+        (z11 - low_x1) * below,
+        (high_x0 - z00) * above,
+        (high_x1 - z01) * above,
     )
     along_y = (
-        (z01 - low_y0) / south,
-        (high_y0 - z00) / north,
-        (z11 - low_y1) / south,
-        (high_y1 - z10) / north,
+        (z01 - low_y0) * south,
+        (high_y0 - z00) * north,
+        (z11 - low_y1) * south,
+        (high_y1 - z10) * north,
     )
     return along_x, along_y
 
@@ -172,5 +174,5 @@ def gradient(
 def unit_normal(along_x: float, along_y: float) -> tuple[float, float, float]:
     """Return the unit normal out of ground with this gradient."""
     # 0 - g: no negative zeros on level ground
-    norm = math.sqrt(along_x * along_x + along_y * along_y + 1.0)
-    return (0.0 - along_x) / norm, (0.0 - along_y) / norm, 1.0 / norm
+    up = 1.0 / math.sqrt(along_x * along_x + along_y * along_y + 1.0)
+    return (0.0 - along_x) * up, (0.0 - along_y) * up, up

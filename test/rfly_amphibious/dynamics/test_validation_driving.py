@@ -237,11 +237,13 @@ def test_v20d_shape_of_the_magic_formula(name):
         pick(name, (2.1295, 2.3706), (2.1850, 2.5006)),
         strict=True,
     ):
-        assert magic_formula(1e-7, shape, curvature) / 1e-7 == pytest.approx(1.0, abs=1e-6)
+        assert magic_formula(1e-7, shape, 1.0 / shape, curvature) / 1e-7 == pytest.approx(
+            1.0, abs=1e-6
+        )
         assert peak_slip(shape, curvature) == pytest.approx(peak, abs=5e-5)
 
         slips = np.linspace(0.0, 30.0, 30001)
-        forces = np.array([magic_formula(slip, shape, curvature) for slip in slips])
+        forces = np.array([magic_formula(slip, shape, 1.0 / shape, curvature) for slip in slips])
         assert forces.max() == pytest.approx(1.0, abs=1e-6)
         assert slips[forces.argmax()] == pytest.approx(peak, abs=2e-3)
 

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Arc tangent and sine of `arcs` against those of the mathematics library."""
+"""Arc tangent, sine and tangent of `arcs` against those of the mathematics library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from rfly_common.kernels.arcs import atan, sin
+from rfly_common.kernels.arcs import atan, sin, tan
 from rfly_common.kernels.jit import kernel
 
 
@@ -50,3 +50,17 @@ def test_both_rise_where_their_parts_meet():
         assert (np.diff(_of(x)[0]) >= 0.0).all()
     assert _of(np.array([math.pi / 2, math.pi]))[1].tolist() == [1.0, 0.0]
     assert _of(np.array([math.inf]))[0].tolist() == [math.pi / 2]
+
+
+@kernel
+def _tangents(x, out):
+    for n in range(x.size):
+        out[n] = tan(x[n])
+
+
+def test_the_tangent_is_right_to_eight_units_in_the_last_place():
+    x = np.concatenate([np.linspace(-1.4, 1.4, 20_001), np.geomspace(1e-300, 1.0, 2001)])
+    out = np.empty_like(x)
+    _tangents(x, out)
+    exact = np.tan(x)
+    assert (np.abs(out - exact) <= 8.0 * np.spacing(np.abs(exact))).all()

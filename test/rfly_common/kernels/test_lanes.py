@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.lanes import (
     LANES,
+    aligned_lane_record,
     any_lane,
     flat,
     lane_record,
@@ -122,6 +123,25 @@ def test_records_and_their_numbers_one_after_the_other():
     assert (records["total"][0] == 1.0 + x.sum(axis=0)).all()
     assert (records["inner"]["rows"][0] == x + 10.0 + 100.0 * (x > 5.0)).all()
     assert (records["table"][0] == 2.0 * x[:, None] * (np.arange(3) == 2)[:, None]).all()
+
+
+@kernel
+def _fill_the_total(records):
+    aligned_lane_record(records[0]).total = 1.0
+
+
+def test_an_aligned_record_begins_at_a_line_of_the_cache():
+    numbers_of_one = RECORD.itemsize // 8
+    memory = np.zeros(2 * numbers_of_one + LANES)
+    for first in range(LANES):
+        memory[:] = 0.0
+        records = memory[first : first + numbers_of_one].view(RECORD)
+        _fill_the_total(records)
+        written = np.flatnonzero(memory)
+        assert (np.diff(written) == 1).all()
+        assert len(written) == LANES
+        assert first <= written[0] < first + LANES
+        assert (memory.ctypes.data + 8 * written[0]) % (8 * LANES) == 0
 
 
 def test_plain_numbers_are_what_they_are_in_python():
