@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rfly_common.arrays import Bools, Floats, Ints
-from rfly_trajectory.avoidance.avoidance import MEMORY, STEP, TURN
+from rfly_common.errors import ConfigError
+from rfly_trajectory.avoidance.avoidance import CLIMB, MEMORY, SPEED, STEP, TURN
 from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance, Instant, velocity_of
 from rfly_trajectory.fleet.area_shards import Area
 from rfly_trajectory.fleet.fleet import Fleet
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 MOST_APART = 40
 """Steps by which a report may differ from the present; others are of another run."""
+FASTER = 2.0
+"""Speeds above this multiple of what a vehicle can do, or its plan has, are impossible."""
 LOOK_AROUND = 10
 """Steps after which a node looks again which vehicles are near its own."""
 
@@ -109,9 +112,14 @@ class AreaAvoidance(FleetAvoidance):
         )
 
     def hear(self, told: OffPlan) -> None:
-        """Take another node's report; one that is older than its last changes nothing."""
+        """Take another node's report; one that is older than its last changes nothing.
+
+        Raises ConfigError for a vehicle that is faster than it can be, and takes nothing then.
+        """
         if abs(told.step - self.step) > MOST_APART:
             return
+        _, rows, named = np.intersect1d(self._ids, told.ids, return_indices=True)
+        self._check_speeds(told, rows, named)
         places = self.fleet.places(told.step * STEP)
         theirs = told.area.holds(places) & ~self.area.holds(places) & (self._heard < told.step)
         self._heard[theirs] = told.step
@@ -119,13 +127,31 @@ class AreaAvoidance(FleetAvoidance):
 
         # all of them are on their plans, but for those that are named
         on_plan = self._told.changed(theirs, self._told.state[theirs], 0.0, True)
-        _, rows, named = np.intersect1d(self._ids, told.ids, return_indices=True)
         named = named[theirs[rows]]
         rows = rows[theirs[rows]]
         self._told = on_plan.changed(
             rows, told.state[named], told.late[named], told.on_track[named]
         )
         self._told_memory[rows] = told.memory[named]
+
+    def _check_speeds(self, told: OffPlan, rows: Ints, named: Ints) -> None:
+        """Raise ConfigError for a vehicle off its track that is faster than it can be.
+
+        It leaves its track as fast as its plan has it, which may be faster than it flies else.
+        """
+        own = told.step * STEP - told.late[named]
+        planned = np.abs(self._planned(rows, own, np.ones(len(rows)))[:, SPEED : CLIMB + 1])
+        able = np.column_stack([self._able.most[rows], self._able.climb[rows]])
+        most = FASTER * np.maximum(able, planned) + 1.0
+        speeds = np.abs(told.state[named, SPEED : CLIMB + 1])
+        wrong = np.argwhere((speeds > most) & ~told.on_track[named, None])
+        if len(wrong):
+            row, column = wrong[0]
+            raise ConfigError(
+                f"vehicle {told.ids[named[row]]} at {speeds[row, column]:g} m/s, "
+                f"expected at most {most[row, column]:.3g} m/s",
+                key="state",
+            )
 
     def _place_on_tracks(self, time: float) -> None:
         n = len(self.fleet)

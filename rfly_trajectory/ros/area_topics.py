@@ -51,6 +51,11 @@ MOST_TOLD = 10
 """Largest number of nodes of which the diagnostics say what does not fit."""
 MOST_CHANGES = 1_000_000_000
 """Largest number of changes in a report that is taken: the field has room for as many again."""
+MAX_PACE = 20.0
+"""Fastest pace, fleet seconds per second, at which vehicles of different areas keep clear.
+
+`area_avoidance` takes what is 2 s of fleet time old: 0.1 s on the way and in the ticks of nodes.
+"""
 LATEST_S = 1e9
 """Latest fleet time in a report that is taken, s."""
 
@@ -172,6 +177,12 @@ class AreaTopics:
         silent = listed([each.source for each in self.shards.others()[1]])
         return [
             (misfits, ERROR, lambda: [str(each) for each in misfits[:MOST_TOLD]]),
+            (
+                self._avoidance and self._run.pace > MAX_PACE,
+                ERROR,
+                f"time_scale {self._run.pace:g}, expected at most {MAX_PACE:g}: reports come too "
+                "late for vehicles of different areas to keep clear of each other",
+            ),
             (self._lost_names, ERROR, lambda: f"{self._lost_text()}: nothing from {silent}"),
             (
                 self._outside,

@@ -90,12 +90,11 @@ class OffPlanTopics:
             return
         try:
             told = msg_to_off_plan(message)
+            step = nearest_step(told.step, self.avoidance.step)
+            self.avoidance.hear(told._replace(step=step))
         except ConfigError as error:
             text = f"{TOPIC} of {message.source!r}: {error}"
             self._diagnostics.refuse("refused_off_plan", text, subject=message.source)
-            return
-        step = nearest_step(told.step, self.avoidance.step)
-        self.avoidance.hear(told._replace(step=step))
 
 
 def off_plan_to_msg(told: OffPlan) -> FleetOffPlan:

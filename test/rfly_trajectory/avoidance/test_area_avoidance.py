@@ -196,6 +196,28 @@ def test_what_is_old_or_of_another_run_changes_nothing():
     )
 
 
+@pytest.mark.parametrize(("column", "speed"), [(4, 1e6), (4, -18.0), (5, -1e6), (5, 8.0)])
+def test_a_vehicle_faster_than_it_can_be_is_refused(column, speed):
+    """They drive 8 m/s and climb 3 m/s, and cars do not climb; twice that and 1 m/s is believed."""
+    fleet = crossing(30, 1, 70.0)
+    areas = (WEST, EAST)
+    west, east = node(fleet, areas, 0), node(fleet, areas, 1)
+    for step in range(1, 160):
+        west.sample(step * STEP)
+        east.sample(step * STEP)
+        told = west.off_plan()
+        if not told.on_track.all():
+            break
+    assert not told.on_track.all()
+    before = east.sample(told.step * STEP).position
+    spoilt = told.state.copy()
+    spoilt[~told.on_track, column] = speed
+    with pytest.raises(ConfigError, match="m/s, expected at most"):
+        east.hear(told._replace(state=spoilt))
+    np.testing.assert_array_equal(east.sample(told.step * STEP).position, before)
+    east.hear(told)
+
+
 def test_a_node_counts_the_vehicles_that_it_moves_and_not_the_whole_fleet(monkeypatch):
     """Neither at the start nor when the objects change are those of others more than it takes."""
     monkeypatch.setattr(avoidance, "MAX_VEHICLES", 10)

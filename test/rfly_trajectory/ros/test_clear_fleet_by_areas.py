@@ -213,6 +213,17 @@ def test_nodes_of_areas_agree_on_avoidance_and_spawn_nothing_with_it(hosts):
     assert "vehicles of other areas could not keep clear of it" in answer.result.error_message
 
 
+def test_a_pace_at_which_reports_come_too_late_is_an_error(hosts):
+    """They are taken within 2 s of fleet time, which pass in less than 0.1 s."""
+    from rfly_trajectory.avoidance.area_avoidance import MOST_APART
+    from rfly_trajectory.ros.area_topics import MAX_PACE
+
+    assert pytest.approx(0.1) == MOST_APART * 0.05 / MAX_PACE
+    hosts.start_node("west", AREAS["west"], avoidance="true", time_scale="20.5")
+    _, text, _ = hosts.wait_until_told("west", lambda level, _, __: level == 2)
+    assert "time_scale 20.5, expected at most 20: reports come too late" in text
+
+
 # --- messages
 
 
