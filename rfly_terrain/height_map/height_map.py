@@ -236,13 +236,6 @@ class HeightMap(Terrain):
             self.heights,
         )
 
-    def __repr__(self) -> str:
-        x_min, x_max, y_min, y_max = self.bounds
-        return (
-            f"<HeightMap {self.name!r}: {self.rows} x {self.columns}, x {x_min:g} … {x_max:g}, "
-            f"y {y_min:g} … {y_max:g}, z {self.z_min:g} … {self.z_max:g} m>"
-        )
-
 
 def _checked_shape(heights: NDArray[Any]) -> NDArray[Any]:
     if heights.dtype.kind not in "fiub":

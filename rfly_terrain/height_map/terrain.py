@@ -367,6 +367,14 @@ class Terrain(abc.ABC):
             return TerrainQuery(float(altitude), bool(inside), normals)
         return TerrainQuery(altitude, inside, normals)
 
+    def __repr__(self) -> str:
+        x_min, x_max, y_min, y_max = self.bounds
+        return (
+            f"<{type(self).__name__} {self.name!r}: {self.rows} x {self.columns}, "
+            f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}, "
+            f"z {self.z_min:g} … {self.z_max:g} m>"
+        )
+
     @abc.abstractmethod
     def _surface_at(
         self, names: tuple[str, str], x: Any, y: Any

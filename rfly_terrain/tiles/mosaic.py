@@ -136,14 +136,9 @@ class Mosaic(RasterHeights):
         """Return how many files have (column, row), if they reach some cells farther."""
         count = np.zeros(np.shape(columns), int)
         for file in self.files:
-            u = columns - file.column
-            v = rows - file.row
-            count += (
-                (u >= -spare)
-                & (u <= file.columns + spare)
-                & (v >= -spare)
-                & (v <= file.rows + spare)
-            )
+            u = np.abs(columns - file.column - file.columns / 2)
+            v = np.abs(rows - file.row - file.rows / 2)
+            count += (u <= file.columns / 2 + spare) & (v <= file.rows / 2 + spare)
         return count
 
     def find_voids(self, number: int) -> tuple[Gaps, list[float] | None]:

@@ -290,13 +290,6 @@ class TiledHeightMap(Terrain):
     def __reduce__(self) -> tuple[Any, ...]:
         return TiledHeightMap, (self._reader, self._memory_mb)
 
-    def __repr__(self) -> str:
-        x_min, x_max, y_min, y_max = self.bounds
-        return (
-            f"<TiledHeightMap {self.name!r}: {self.rows} x {self.columns}, "
-            f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}>"
-        )
-
     def _altitude_of_point(self, x: float, y: float) -> float:
         if not math.isfinite(x - y):
             return math.nan
