@@ -88,10 +88,13 @@ class TerrainLayer:
         if self._levels is not None and self._lit:
             self._levels.dim(daylight)
 
-    def close(self) -> None:
-        """Take the ground in patches out of all browsers, and make no more of it."""
+    def close(self, wait_s: float = 0.0) -> None:
+        """Take the ground in patches out of all browsers, and make no more of it.
+
+        wait_s: longest time to wait for the patch that is being made, s.
+        """
         if self._levels is not None:
-            self._levels.remove()
+            self._levels.remove(wait_s)
             self._levels = None
 
     def take_problem(self) -> str:

@@ -205,11 +205,16 @@ class PatchMaker:
                 self._thread.start()
             self._changed.notify()
 
-    def close(self) -> None:
-        """Make nothing more."""
+    def close(self, wait_s: float = 0.0) -> None:
+        """Make nothing more, and wait some seconds for the patch that is being made.
+
+        A thread that is still at work when the interpreter ends can abort the process.
+        """
         with self._changed:
             self._closed = True
             self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(wait_s)
 
     def _make_one(self) -> bool:
         """Make the patch that is wanted first; return False once there is none to make any more."""
@@ -366,9 +371,9 @@ class TerrainLevels:
         self.is_settled = False
         """True if there are browsers, and all of them show the patches that they should."""
 
-    def remove(self) -> None:
-        """Take the ground out of all browsers."""
-        self.maker.close()
+    def remove(self, wait_s: float = 0.0) -> None:
+        """Take the ground out of all browsers, as `PatchMaker.close` does for files."""
+        self.maker.close(wait_s)
         if self._below is not None:
             self._below.handle.remove()
         for patches in self._browsers.values():

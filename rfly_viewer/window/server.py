@@ -82,6 +82,8 @@ class SensorAnswering(Protocol):
         """Stop; the thread ends after its frame."""
 
 
+CLOSE_S = 5.0
+"""Longest time for which a window that closes waits for the ground that is being made, s."""
 RATE_HZ = 30.0
 """Most pictures a second."""
 PANEL_EVERY_S = 0.5
@@ -255,7 +257,7 @@ class Viewer:
         self.feedback.close()
         if self._sensors is not None:
             self._sensors.close()
-        self._terrain.close()
+        self._terrain.close(CLOSE_S)
         self.server.stop()
 
     def draw(self, now_s: float) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import threading
 import types
 
 import cv2
@@ -335,6 +336,28 @@ def test_the_grain_of_neighbours_fits(imagery):
     inside = np.abs(np.diff(west, axis=1)).mean()
     assert inside > 1.0
     assert np.abs(west[:, -1] - east[:, 0]).mean() < 1.5 * inside
+
+
+def test_closing_waits_for_the_patch_that_is_being_made(rough, monkeypatch):
+    """A thread that is left in C++ when the interpreter ends aborts the process."""
+    maker = PatchMaker(rough, None, lit=False)
+    begun = threading.Event()
+    may_end = threading.Event()
+
+    def made(patch):
+        begun.set()
+        may_end.wait()
+        return PatchFile(b"", is_whole=True)
+
+    monkeypatch.setattr(maker, "made", made)
+    maker.want([ROOT, Patch(1, 0, 0)])
+    begun.wait()
+    maker.close()  # waits for nothing, as when the map changes
+    assert maker._thread.is_alive()
+    may_end.set()
+    maker.close(wait_s=300.0)
+    assert not maker._thread.is_alive()
+    assert maker.file(Patch(1, 0, 0)) is None
 
 
 def test_a_damaged_picture_leaves_the_colours_of_heights(rough, imagery, monkeypatch):
