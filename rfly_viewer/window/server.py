@@ -208,6 +208,7 @@ class Viewer:
         self._map_shown()
         self.state.take_events()
         self.server.scene.on_click()(self._on_click)
+        self.server.on_client_connect(lambda client: self.listener.arrived.set())
 
     @property
     def address(self) -> str:

@@ -199,6 +199,7 @@ def test_the_first_picture_needs_no_answer_and_no_other_file(folder):
     viewer = viewer_of(folder / "Hills")
     levels = viewer._terrain._levels
     drawn_until(viewer, lambda: levels._below is not None, "the coarse ground")
+    viewer.listener.arrived.clear()
     with contextlib.closing(viewer), Chromium(WIDTH, HEIGHT) as browser:
         browser.before_load(_ONLY_THE_SCENE)
         browser.open(viewer.address)
@@ -207,6 +208,7 @@ def test_the_first_picture_needs_no_answer_and_no_other_file(folder):
         )
         wait_until(lambda: is_brown(browser.picture()[HEIGHT // 2 :]).mean() > 0.3, "the ground")
         assert not levels._browsers
+        assert viewer.listener.arrived.is_set(), "what comes next waits for no pause"
     assert sum(address.startswith("http") for address in browser.requested) == 1
     assert not any(address.startswith("data:image/jpeg") for address in browser.requested)
 
