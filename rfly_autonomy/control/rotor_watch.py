@@ -310,14 +310,14 @@ class RotorWatch:
         return np.asarray(is_late & is_still & np.isfinite(speeds))
 
     def _has_lost_thrust(self, expected: Floats, force: float) -> bool:
-        """Return whether a measured force, m/s², is nearer to the rotors' thrust by the encoders.
+        """Return whether a measured force, m/s², shows the lower thrust that the encoders show.
 
-        The other one is that by their expected speeds.
+        The other one is that by the rotors' expected speeds.
         """
         share = self._params.thrust_coefficient / self._params.mass
         measured = share * float(np.square(self._speeds).sum())
         due = share * float(np.square(expected).sum())
-        return abs(force - measured) < abs(force - due)
+        return measured < due and abs(force - measured) < abs(force - due)
 
     def _judge(
         self, stuck: Bools, expected: Floats, force: float, period: float, has_evidence: bool

@@ -280,6 +280,8 @@ class Alignment:
         if heights:
             self._use_height(x, book, p, heights[-1].values[:1], ground)
         book.free_altitude = x.position[2]
+        book.free_velocity = x.velocity[:2]
+        book.free_variance = max(p[VELOCITY, VELOCITY], p[VELOCITY + 1, VELOCITY + 1])
         return states, books, p
 
     def _first_book(self) -> Any:
@@ -304,6 +306,8 @@ class Alignment:
         book.last_accepted = book.time
         book.last_measured = -math.inf
         book.height_time = -math.inf
+        book.wheels_time = -math.inf
+        book.fix_time = -math.inf
         book.realigned_at = -math.inf
         book.free_p = (1.0, 0.0, 0.01)
         return books

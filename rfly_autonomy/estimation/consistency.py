@@ -33,10 +33,20 @@ from rfly_autonomy.estimation.error_state import (
     VELOCITY,
 )
 from rfly_autonomy.estimation.row_operations import clear_error
+from rfly_autonomy.estimation.speed_consistency import (
+    FREE_GATE,
+    FREE_NOISE,
+    GPS_IS_WRONG,
+    IMU_IS_WRONG,
+    LAG_TIME,
+    LONGEST_GAP,
+    WHEELS_SLIDE,
+    begin_free_velocity,
+    begin_slide,
+    verdict,
+)
 from rfly_common.kernels.jit import inner_kernel
 
-LAG_TIME = 1.0
-"""Time with which the lag of a height fades, s."""
 LAG_LIMIT = 4.0
 """Lag in standard deviations above which a height contradicts the climb."""
 LAG_AGREES = 2.0
@@ -49,12 +59,6 @@ FASTEST_STEP = 2.0
 """Its increase for each second between two heights, m/s."""
 AGREED_WAY = 1.0
 """Way up and down without a lag after which a refused height is used again, m."""
-LONGEST_GAP = 0.5
-"""Time between two heights, or two readings of an aid, above which the later begins anew, s."""
-CLIMB_NOISE = 0.1
-"""Noise of the small filter's acceleration in addition to the IMU's, m/s²/√Hz."""
-CLIMB_GATE = 25.0
-"""Largest normalised innovation squared of the small filter."""
 
 OUTVOTED = 0.4
 """Share of readings that do not fit well from which an aid votes against the prediction."""
@@ -83,7 +87,7 @@ def predict_climb(book: Any, dt: float, pull: float, noise: float) -> None:
     book.free_way += dt * book.free_climb
     book.free_p[0] += dt * (2.0 * book.free_p[1] + dt * book.free_p[2])
     book.free_p[1] += dt * book.free_p[2]
-    book.free_p[2] += noise + CLIMB_NOISE * CLIMB_NOISE * dt
+    book.free_p[2] += noise + FREE_NOISE * FREE_NOISE * dt
 
 
 @inner_kernel
@@ -91,7 +95,7 @@ def correct_climb(book: Any, residual: float, variance: float, climbs: bool) -> 
     """Correct the small filter by an altitude (m), or by a climb (m/s)."""
     here = 1 if climbs else 0
     spread = book.free_p[2 * here] + variance
-    if residual * residual > CLIMB_GATE * spread:
+    if residual * residual > FREE_GATE * spread:
         return
     altitude_gain = book.free_p[here] / spread
     climb_gain = book.free_p[1 + here] / spread
@@ -162,10 +166,22 @@ def count_misfit(book: Any, sensor: int, misfits: bool, c: Any) -> None:
 
 
 @inner_kernel
-def reacquire_velocity(book: Any, p: Any, residual: Any) -> None:
-    """Believe a GPS velocity that has not fitted for long; a biased force may be the cause."""
-    if book.misfits[filter_records.GPS_VELOCITY] <= ALONE:
+def reacquire_velocity(x: Any, book: Any, p: Any, residual: Any, c: Any) -> None:
+    """Believe a GPS velocity that has not fitted for long, unless it is the one that is wrong.
+
+    A biased force may be the cause.
+    """
+    if book.misfits[filter_records.GPS_VELOCITY] <= ALONE or book.gps_velocity_refused != 0.0:
         return
+    wrong = verdict(book, residual, c)
+    if wrong == GPS_IS_WRONG:
+        book.gps_velocity_refused = 1.0
+    elif wrong == WHEELS_SLIDE:
+        begin_slide(x, book, p)
+    if wrong != IMU_IS_WRONG:
+        return
+    variance = book.free_variance + residual[0] ** 2 + residual[1] ** 2
+    begin_free_velocity(x, book, residual, variance)
     book.realigned_at = book.time
     book.misfits[filter_records.GPS_VELOCITY] = 0.0
     change = 0.0
@@ -186,7 +202,8 @@ def vote_on_attitude(x: Any, book: Any, p: Any, c: Any) -> None:
         filter_records.ORIENTATION,
         filter_records.GPS_VELOCITY,
     ):
-        if book.time - book.last_measured[sensor] < LONGEST_GAP:
+        refused = sensor == filter_records.GPS_VELOCITY and book.gps_velocity_refused != 0.0
+        if book.time - book.last_measured[sensor] < LONGEST_GAP and not refused:
             voters += 1
             against += 1 if book.misfits[sensor] > OUTVOTED else 0
     if against < 2 or 2 * against <= voters:
@@ -201,9 +218,11 @@ def vote_on_attitude(x: Any, book: Any, p: Any, c: Any) -> None:
         clear_error(p, GYRO_BIAS + i)
         clear_error(p, FORCE_BIAS + i)
     first = filter_records.FIRST_NUMBERS[filter_records.GPS_VELOCITY]
+    speed_variance = UNKNOWN_SPEED * UNKNOWN_SPEED
+    begin_free_velocity(x, book, book.residual[first : first + 3], speed_variance)
     for i in range(3):
         speed = book.residual[first + i]
-        p[VELOCITY + i, VELOCITY + i] = speed * speed + UNKNOWN_SPEED * UNKNOWN_SPEED
+        p[VELOCITY + i, VELOCITY + i] = speed * speed + speed_variance
         p[ATTITUDE + i, ATTITUDE + i] = UNKNOWN_ATTITUDE * UNKNOWN_ATTITUDE
         p[GYRO_BIAS + i, GYRO_BIAS + i] = GYRO_STEP * GYRO_STEP
         p[FORCE_BIAS + i, FORCE_BIAS + i] = c.markov_sigma[FORCE_BIAS + i] ** 2

@@ -14,11 +14,19 @@ from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.attitude_kernels import add_skew, attitude
 from rfly_autonomy.estimation.consistency import (
     correct_climb,
+    count_misfit,
     judge_height,
     judge_imu,
     vote_on_attitude,
 )
-from rfly_autonomy.estimation.error_state import ATTITUDE, ERRORS, GYRO_BIAS, POSITION, VELOCITY
+from rfly_autonomy.estimation.error_state import (
+    ATTITUDE,
+    ERRORS,
+    GYRO_BIAS,
+    POSITION,
+    SLIP,
+    VELOCITY,
+)
 from rfly_autonomy.estimation.filter_records import (
     GPS_WITHOUT_VELOCITY,
     IMU,
@@ -46,6 +54,12 @@ from rfly_autonomy.estimation.measurement_update import (
 )
 from rfly_autonomy.estimation.prediction import begin_source, predict, set_motion
 from rfly_autonomy.estimation.row_operations import add_scaled, symmetrise
+from rfly_autonomy.estimation.speed_consistency import (
+    FITS_AGAIN,
+    correct_free_velocity,
+    follow_fixes,
+    judge_wheels,
+)
 from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_common.kernels.vectors import cross, matrix_row, rotated, vector_of
 
@@ -114,6 +128,7 @@ def watch_standstill(x: Any, book: Any, angles: Any, loaded: float, slides: bool
 def standstill_innovation(x: Any, book: Any, c: Any, h: Any, residual: Any, variance: Any) -> int:
     """Measure that speed and rates are 0."""
     book.last_standstill = book.time
+    h[:] = 0.0
     for i in range(3):
         h[i, VELOCITY + i] = 1.0
         h[3 + i, GYRO_BIAS + i] = -1.0
@@ -125,8 +140,28 @@ def standstill_innovation(x: Any, book: Any, c: Any, h: Any, residual: Any, vari
 
 
 @inner_kernel
+def compare_wheels(
+    x: Any, book: Any, p: Any, along: float, across: float, variance: float, h: Any, c: Any
+) -> None:
+    """Compare the wheels, which move by these speeds beyond the state, with the small filter.
+
+    `h`: the Jacobian of their speeds along and across. Their estimated slip would hide what is
+    wrong.
+    """
+    along += h[0, SLIP] * x.slip
+    for i in range(2):
+        change = book.free_velocity[i] - x.velocity[i]
+        along -= h[0, VELOCITY + i] * change
+        across -= h[1, VELOCITY + i] * change
+    r = attitude(x)
+    east = r[0] * along + r[1] * across
+    north = r[3] * along + r[4] * across
+    judge_wheels(x, book, p, east, north, variance, c)
+
+
+@inner_kernel
 def wheel_innovation(
-    x: Any, book: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
+    x: Any, book: Any, p: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
 ) -> int:
     """Measure with the wheels that roll: speed along them (stage 0), then none across (stage 1).
 
@@ -142,23 +177,12 @@ def wheel_innovation(
     count = rolls.sum()
     slides = math.hypot(book.force[0], book.force[1]) > c.grip * loaded / c.weight
 
-    # standing
-    if stage == 0:
-        watch_standstill(x, book, angles, loaded, slides, c)
-    if book.time - book.still_since >= c.still_time - SAME_TIME:
-        if stage > 0 or book.time - book.last_standstill < c.still_period - SAME_TIME:
-            return NO_SENSOR
-        return standstill_innovation(x, book, c, h, residual, variance)
-
-    # rolling
-    if slides or count == 0.0:
-        return NO_SENSOR
-    if stage == 1 and book.time - book.last_side_slip < c.side_period - SAME_TIME:
-        return NO_SENSOR
+    # speed of the wheels
     expected = np.empty(2)
-    expect_wheels(x, book, steering, rolls, c, h, expected)
     rocks = ROCKING * ROCKING * (book.rates[0] ** 2 + book.rates[1] ** 2)
-    if stage == 0:
+    if count > 0.0:
+        expect_wheels(x, book, steering, rolls, c, h, expected)
+    if count > 0.0 and stage == 0:
         radii = 0.0
         speed = 0.0
         for i in range(wheels):
@@ -168,6 +192,25 @@ def wheel_innovation(
         residual[0] = speed - expected[0]
         variance[0] = c.wheel_noise * c.wheel_noise * radii * radii / (count * count * count)
         variance[0] += c.wheel_floor * c.wheel_floor + rocks
+        compare_wheels(x, book, p, residual[0], -expected[1], variance[0], h, c)
+    slides |= book.wheels_slide != 0.0
+
+    # standing
+    if stage == 0:
+        watch_standstill(x, book, angles, loaded, slides, c)
+    if book.time - book.still_since >= c.still_time - SAME_TIME:
+        if stage > 0 or book.time - book.last_standstill < c.still_period - SAME_TIME:
+            return NO_SENSOR
+        return standstill_innovation(x, book, c, h, residual, variance)
+
+    # rolling
+    if stage == 0 and count > 0.0 and book.wheels_slide != 0.0:
+        count_misfit(book, filter_records.WHEEL_SPEED, True, c)
+    if slides or count == 0.0:
+        return NO_SENSOR
+    if stage == 1 and book.time - book.last_side_slip < c.side_period - SAME_TIME:
+        return NO_SENSOR
+    if stage == 0:
         return filter_records.WHEEL_SPEED
 
     # across
@@ -187,6 +230,7 @@ def gps_innovation(
     """Measure the antenna's position (stage 0), then its velocity (stage 1)."""
     expected = np.empty(3)
     if stage == 0:
+        follow_fixes(book, row)
         expect_gps_position(x, c.lever_gps, h, expected)
         for i in range(3):
             residual[i] = row.values[i] - expected[i]
@@ -225,7 +269,7 @@ def height_innovation(
 
 @inner_kernel
 def innovation(
-    x: Any, book: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
+    x: Any, book: Any, p: Any, row: Any, stage: int, c: Any, h: Any, residual: Any, variance: Any
 ) -> int:
     """Compute Jacobian (6, 27), residual and variance (6,) of a measurement but a height.
 
@@ -233,7 +277,7 @@ def innovation(
     """
     kind = int(row.kind)
     if kind == filter_records.KIND_JOINTS:
-        return wheel_innovation(x, book, row, stage, c, h, residual, variance)
+        return wheel_innovation(x, book, p, row, stage, c, h, residual, variance)
     if kind == filter_records.KIND_GPS:
         return gps_innovation(x, book, row, stage, c, h, residual, variance)
     if stage > 0:
@@ -278,12 +322,15 @@ def fuse(
         altitude = x.position[2] + residual[0] / slope
         correct_climb(book, altitude - book.free_altitude, variance[0] / (slope * slope), False)
     elif sensor == filter_records.GPS_VELOCITY:
-        correct_climb(book, x.velocity[2] + residual[2] - book.free_climb, variance[2], True)
+        if correct_free_velocity(x, book, p, residual, variance[0]):
+            correct_climb(book, x.velocity[2] + residual[2] - book.free_climb, variance[2], True)
+        if book.gps_velocity_refused != 0.0:
+            gate = -1.0
     if sensor == filter_records.GPS_POSITION and book.gps_refused != 0.0:
         gate = -1.0
     level = sensor == filter_records.HEIGHT and c.ground_known
     nis = update(x, book, p, h[:m], residual, variance, gate, level)
-    count_update(book, p, sensor, nis, gate, residual, m, c)
+    count_update(x, book, p, sensor, nis, gate, residual, m, c)
 
     if sensor == filter_records.HEIGHT and nis > gate:
         leave_map(book, p, residual[0], c)
@@ -292,6 +339,8 @@ def fuse(
         return not nis > gate
     if nis > gate:
         vote_on_attitude(x, book, p, c)
+    if sensor == filter_records.GPS_VELOCITY and book.misfits[sensor] < FITS_AGAIN:
+        book.gps_velocity_refused = 0.0
     return True
 
 
@@ -378,7 +427,7 @@ def advance(
             else:
                 for stage in range(2):
                     h[:] = 0.0
-                    sensor = innovation(x, book, row, stage, c, h, residual, variance)
+                    sensor = innovation(x, book, p, row, stage, c, h, residual, variance)
                     if sensor == NO_SENSOR:
                         break
                     if not fuse(x, book, p, sensor, h, residual, variance, c):

@@ -103,6 +103,19 @@ BOOK = _record(
         ("free_climb", 1),
         ("free_p", 3),  # variance of the altitude, covariance, variance of the climb
         ("free_way", 1),  # m, its way up since the last height
+        # small filter of the level velocity without wheels, see `speed_consistency`
+        ("free_velocity", 2),
+        ("free_variance", 1),
+        ("gps_apart", 2),  # m/s, GPS velocity less that one, averaged
+        ("wheels_apart", 2),  # m/s, the same of the wheels
+        ("wheels_time", 1),
+        ("wheels_slide", 1),  # 1: yes
+        ("slide_since", 1),
+        # GPS positions against GPS velocity
+        ("fix_time", 1),
+        ("fix_position", 3),
+        ("fix_way", 3),  # m, beyond that of the velocities
+        ("gps_velocity_refused", 1),  # 1: yes
         # height against that climb
         ("height_altitude", 1),  # m, of the IMU by the last height
         ("height_time", 1),

@@ -199,7 +199,7 @@ def update(
 
 @inner_kernel
 def count_update(
-    book: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, c: Any
+    x: Any, book: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, c: Any
 ) -> None:
     """Count a measurement. Believe GPS velocity again after it has not fitted for too long."""
     count_misfit(book, sensor, not nis <= c.return_gate, c)
@@ -215,7 +215,7 @@ def count_update(
 
     book.rejected[sensor] += 1.0
     if sensor == filter_records.GPS_VELOCITY:
-        reacquire_velocity(book, p, residual)
+        reacquire_velocity(x, book, p, residual, c)
 
 
 @kernel

@@ -26,7 +26,7 @@ from rfly_autonomy.estimation.error_state import (
     SLIP,
     VELOCITY,
 )
-from rfly_autonomy.estimation.filter_records import NOTHING, ROTORS
+from rfly_autonomy.estimation.filter_records import IMU, NOTHING, ROTORS
 from rfly_autonomy.estimation.row_operations import (
     add_scaled,
     clear_error,
@@ -34,6 +34,7 @@ from rfly_autonomy.estimation.row_operations import (
     symmetrise,
     transpose,
 )
+from rfly_autonomy.estimation.speed_consistency import predict_free_velocity
 from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_common.kernels.vectors import Matrix, Vector, rotated, scaled, vector_of
 from rfly_common.physics import GRAVITY
@@ -187,6 +188,8 @@ def predict(
         x.position[i] += dt * x.velocity[i] + 0.5 * dt * dt * pull[i]
         x.velocity[i] += dt * pull[i]
     predict_climb(book, dt, pull[2], force_noise)
+    free_noise = force_noise if source == IMU else c.coast_force * c.coast_force * dt
+    predict_free_velocity(book, dt, pull, free_noise)
 
     # fading errors
     keep = np.empty(ERRORS)

@@ -127,6 +127,7 @@ def test_load_cells_that_show_load_in_flight_keep_no_mode_and_end_none(time, fau
         exhaustively("part: barometer, kind: biased, value: 60", 1),
         exhaustively("part: magnetometer, kind: biased, value: [0, 2.0e-5, 0]", 2),
         exhaustively("part: gps, kind: biased, value: [30, 0, 0]", 1),
+        exhaustively("part: gps, kind: biased, quantity: velocity, value: [2.7, 1.8, -0.5]", 2),
         exhaustively("part: height, kind: wrong, value: 30", 2),
     ],
 )
@@ -246,3 +247,34 @@ def test_a_quadrotor_lands_with_a_weak_rotor_behind_an_encoder_that_lies(seed):
     assert next(f.time for f in done.findings if f.part == "rotor 3" and f.time > 7.0) < 9.0
     assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
     assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
+
+
+DRIVE = """version: 1
+vehicle: scale
+seed: {seed}
+mission:
+  items:
+    - {{mode: waypoint, position_m: [8, 0]}}
+    - {{mode: waypoint, position_m: [20, 2]}}
+events: [{{time_s: 6, fault: {{part: {part}, kind: biased, quantity: {bias}}}}}]
+end: {{when: mission_done, time_s: 14}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "bias", "seed"),
+    [
+        ("gps", "velocity, value: [2.7, 1.8, -0.5]", 1),
+        exhaustively("gps", "velocity, value: [0, 1.2, 0]", 2),
+        exhaustively("gps", "velocity, value: [1, -1, 0]", 3),
+        exhaustively("imu", "specific_force, value: [1, 0, 0]", 2),
+        exhaustively("imu", "specific_force, value: [0, 0.8, 0]", 3),
+        exhaustively("imu", "rates, value: [0, 0.1, 0]", 2),
+    ],
+)
+def test_on_the_ground_the_wheels_tell_a_biased_imu_from_a_biased_gps(part, bias, seed):
+    done = closed_run(DRIVE.format(part=part, bias=bias, seed=seed))
+    assert done.run.reached, done.run.ending
+    assert {finding.part for finding in done.findings} == {part}
+    assert done.findings[0].time < 8.3
+    assert np.nanpercentile(done.position_nees(), 95) < 50.0

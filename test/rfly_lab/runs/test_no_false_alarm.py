@@ -115,3 +115,34 @@ def test_a_battery_that_dies_in_a_headwind_is_named():
     first = closed.findings[0]
     assert first.part == "battery"
     assert 5.3 < first.time < 7.0
+
+
+ON_ICE = """version: 1
+vehicle: scale
+seed: 20
+wind: {mean_mps: [14, 0, 0], gust_sigma_mps: [2.1, 2.1, 0.84]}
+mission:
+  items:
+    - {mode: waypoint, position_m: [8, 0.4], speed_mps: 2.5}
+    - {mode: waypoint, position_m: [14, 0.3], speed_mps: 3.5}
+    - {mode: waypoint, position_m: [20, 3.3], speed_mps: 4.5}
+    - {mode: waypoint, position_m: [12, -3], speed_mps: 2.5}
+end: {when: time, time_s: 12}
+"""
+"""A drive that the wind carries off its way."""
+
+
+def test_wheels_that_slide_in_the_wind_accuse_no_sensor():
+    """Down a slope of 6° with a friction of 0.4 they slide for six seconds: by up to 4 m/s.
+
+    They dragged the estimate along, and the IMU was taken for wrong.
+    """
+    x = np.arange(-30, 80, STEP)[:, None] + np.zeros(320)
+    heights = -0.1 * np.log1p(np.exp(x - 3.0))
+    terrain = HeightMap(heights, origin_x=-30.0, origin_y=-40.0, step_x=STEP, step_y=STEP)
+    world = World(terrain=terrain, friction=GroundFriction(elsewhere=0.4))
+    scenario = Scenario.parse(ON_ICE.encode(), "drive")
+    closed = run_closed_loop(dataclasses.replace(scenario, terrain=terrain, world=world))
+    assert closed.findings == ()
+    velocity = np.gradient(closed.run.position, closed.run.time, axis=0)
+    assert np.nanmax(np.abs(closed.estimated_velocity - velocity)[:, :2]) < 0.5
