@@ -326,6 +326,11 @@ class RotorWatch:
         stands = self._stands_for >= STANDS_TIME - 1e-9
         fast = self._fast_for >= STANDS_TIME - 1e-9
         off = self._off_for >= OFF_TIME - 1e-9
+
+        # where most of them are off, they are judged together, once all have been so for long
+        together = 2 * int((self._off_for > 0.0).sum()) > len(expected)
+        if together and 2 * int(off.sum()) <= len(expected):
+            off = np.zeros(len(expected), bool)
         before = self.warnings
         self.warnings = {}
         if self._jumps > NOISY_SHARE:

@@ -170,6 +170,22 @@ def test_rotors_that_do_not_follow_are_told_from_encoders_that_lie(speed_of, fai
     assert list(watch.warnings) == warnings
 
 
+@pytest.mark.parametrize("lift", [8.0, 9.8, 13.0])
+def test_encoders_that_show_too_high_speeds_accuse_neither_rotors_nor_battery(lift):
+    """They pass the limit of 21 rad/s one after the other, and a climb has more force."""
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    seen = set()
+    for tick in range(300):
+        time = 0.01 * tick
+        shown = 27.0 + 8.0 * np.sin(2.0 * time + 0.9 * np.arange(6))
+        due = np.full(6, p.hover_speed * (1.0 + 0.04 * math.sin(4.0 * time)))
+        watch.update(time, due + shown, due, due, lift)
+        seen |= set(watch.warnings)
+    assert seen == {"encoders"}
+    assert not watch.failed
+
+
 @pytest.mark.parametrize(("lift", "part"), [(2.0, "battery"), (9.8, "encoders")])
 def test_the_accelerometer_tells_a_dead_battery_from_encoders_that_lie(lift, part):
     """Rotors at a third of their speed give a ninth of the thrust, 1.1 m/s²."""
