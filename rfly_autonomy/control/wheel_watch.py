@@ -12,14 +12,16 @@ most do where it would be driven, or would drag, is sound again after a while.
 A vehicle whose motors all get no power coasts: rolling, air, slope and wind alone change its speed,
 whatever the motors' command. What the model does not know of them, above all the wind, is the
 disturbance: the command less the observed force. It is learned slowly, so that a loss of power is
-no wind, and not at all while the vehicle seems to coast. Motors without power then show as a
-command that grows without an answer, or as a speed that slope or rolling alone change. On soft
-ground and in gusts the force grows with the command.
+no wind, and not at all while the vehicle seems to coast. Motors without power then show as a force
+that is gone at once, though the command is not, as a command that grows without an
+answer, or as a speed that slope or rolling alone change. On soft ground and in gusts the force
+grows with the command, and no gust takes it away so swiftly.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from statistics import median
 
 import numpy as np
@@ -80,6 +82,20 @@ ANSWER_SHARE = 0.2
 IN_VAIN_TIME = 0.5
 """Time that this takes at least, s."""
 
+LOST_WITHIN = 0.7
+"""Time within which a force that is lost falls, s: three times that of the observer."""
+
+LOST_SHARE = 0.8
+"""Fall of the force in this time, as a share of the force that the motors are told, by which it is
+lost. Gusts of a wind of 14 m/s and beginning slopes take 0.7.
+"""
+
+STILL_TOLD = 0.85
+"""Share of the earlier command that is told still."""
+
+LOST_TIME = 0.2
+"""Time for which it has to be lost, s: one that strikes something loses it for a moment."""
+
 MOVES = 0.5
 """Speed above which the vehicle is sure to roll on, m/s."""
 
@@ -115,6 +131,13 @@ class WheelWatch:
 
         self._disturbance = 0.0
         """Force against the vehicle that the model does not know, N."""
+
+        self._past: deque[tuple[float, float, float, float]] = deque()
+        """Times, s, commands, forces and disturbances, N, of the last LOST_WITHIN seconds."""
+
+        self._time = 0.0
+        self._lost_for = 0.0
+        """Time for which the force has been lost, s."""
 
         self.reset()
 
@@ -229,8 +252,31 @@ class WheelWatch:
         in_vain &= answer < ANSWER_SHARE * (told - self._first_told)
         in_vain &= self._coasts_for >= IN_VAIN_TIME - 1e-9
         due = UNBRAKED_TIME if brakes else COASTING_TIME
+        in_vain |= self._is_lost(told, direction, least, speed, dt)
         if in_vain or self._free_for >= due - 1e-9:
             self.faults["battery"] = "the battery gives the wheels' motors no power"
+
+    def _is_lost(
+        self, told: float, direction: float, least: float, speed: float, dt: float
+    ) -> bool:
+        """Return whether the motors' force is gone, though they are told a force in a direction.
+
+        `least`: of the force, N, that shows anything. dt: since the last time, s.
+        """
+        self._time += dt
+        while self._past and self._past[0][0] < self._time - LOST_WITHIN:
+            self._past.popleft()
+        pull = self._pull.force
+        now = self._time, self._told, pull + self._disturbance, self._disturbance
+        self._past.append(now)
+
+        _, told_then, force_then, disturbance_then = self._past[0]
+        force = direction * (pull + disturbance_then)
+        lost = told > max(least, STILL_TOLD * direction * told_then) and abs(speed) > MOVES
+        lost = lost and direction * force_then - force > LOST_SHARE * told
+        lost = lost and abs(force) < NO_PULL_SHARE * told and not self._dragged_for.any()
+        self._lost_for = self._lost_for + dt if lost else 0.0
+        return self._lost_for >= LOST_TIME - 1e-9
 
     def skip_power(self) -> None:
         """Begin to watch the power anew."""
@@ -240,6 +286,8 @@ class WheelWatch:
         self._first_force = 0.0
         self._told = 0.0
         self._pull = ForceObserver(self._params.effective_mass, POWER_GAIN)
+        self._past.clear()
+        self._lost_for = 0.0
 
 
 def _lasting(seconds: Floats, holds: Bools, dt: float, where: Bools | bool = True) -> Floats:

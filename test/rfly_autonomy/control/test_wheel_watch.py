@@ -164,3 +164,29 @@ def test_a_headwind_neither_is_a_dead_battery_nor_hides_one(lost):
         assert 0.4 < since < 1.5
     else:
         assert not watch.faults
+
+
+@pytest.mark.parametrize(
+    ("fall", "within", "named"),
+    [(1.0, 0.0, True), (1.0, 2.0, False), (0.6, 0.0, False), (1.6, 0.0, False)],
+    ids=["lost", "slowly", "gust", "struck"],
+)
+def test_a_force_that_is_gone_at_once_is_a_dead_battery_whatever_the_command(fall, within, named):
+    """In a headwind 20 N are told; the force falls by a share of that within some seconds.
+
+    The observer has seen 0.8 of a fall after ln(5) / (5 1/s) = 0.32 s, and 0.2 s more are awaited.
+    A gust takes less, and who is struck loses more.
+    """
+    watch = WheelWatch(PARAMS)
+    command = HEADWIND + 2.0
+    dt = 0.01
+    speed = 2.5
+    for tick in range(-500, 150):
+        share = fall * min(max(dt * tick, 0.0) / within, 1.0) if within else fall * (tick >= 0)
+        speed -= dt * share * command / PARAMS.effective_mass
+        watch.watch_power(command, 2.0, speed, dt)
+        if "battery" in watch.faults:
+            break
+    assert bool(watch.faults) is named
+    if named:
+        assert 0.48 < dt * tick < 0.56
