@@ -74,13 +74,20 @@ LEAST_SHARE = 0.05
 SKID_INTEGRAL = 4.0
 """Integral gain of the loop that holds the speed difference between the sides, 1/s."""
 
+ON_THE_SPOT = 0.3
+"""Speed below which the loop is stiffer, m/s: all tyres slide there, and with a soft loop the
+vehicle turns about its heavier axle."""
+
+STIFFER = 0.7
+"""Share by which the loop is stiffer at a standstill."""
+
 SKID_YAW_GAIN = 3.0
 """Share of the yaw rate's error by which the wheels turn faster."""
 
 MOST_SKID_YAW = 0.5
 """Largest such change, as a share of the wanted yaw rate."""
 
-SKID_YAW_INTEGRAL = 1.0
+SKID_YAW_INTEGRAL = 2.0
 """Gain of the integral of the yaw rate's error, 1/s."""
 
 
@@ -410,12 +417,13 @@ def skid_torques(
     # speed difference of the sides
     due = speed / law.radius + law.lever * (wanted + rate + faster) * law.sides
     errors = due - wheel_rate
-    change = dt * SKID_INTEGRAL * law.gain * float((errors * law.sides).sum()) / len(errors)
+    gain = law.gain * (1.0 + STIFFER * max(0.0, 1.0 - abs(speed) / ON_THE_SPOT))
+    change = dt * SKID_INTEGRAL * gain * float((errors * law.sides).sum()) / len(errors)
     torque = min(max(torque_integral + change, -law.most), law.most)
 
     # tyres that go aside against the turn, by their slip angle
     aside = law.scrub_lever * wanted / max(abs(speed), law.low_speed)
-    torques = law.gain * errors + (law.scrub * math.tanh(aside) + torque) * law.sides
+    torques = gain * errors + (law.scrub * math.tanh(aside) + torque) * law.sides
     return np.minimum(np.maximum(torques, -law.most), law.most) * law.driven, rate, torque
 
 
