@@ -121,7 +121,7 @@ def test_numbers_are_in_order_and_on_the_page_of_their_section():
 
 
 def test_the_table_of_contents_has_all_pages():
-    listed = re.findall(r"^\| (\d+) \| \[.*?\]\((.*?)\)", PAGES["README.md"], re.MULTILINE)
+    listed = re.findall(r"^(\d+)\. \[.*?\]\((.*?)\)", PAGES["README.md"], re.MULTILINE)
     assert listed == [(str(int(page[:2])), page) for page in PAGES if page != "README.md"]
 
 
