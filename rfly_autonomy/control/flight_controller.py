@@ -345,7 +345,9 @@ class FlightController:
 
         # one that comes too late is no sign that commands arrive again
         too_late = self._command_lost_at is not None and self.time - stamp > self.command_timeout
-        if not math.isnan(stamp) and stamp >= self._setpoint_time and not too_late:
+        takes_over = setpoint.is_direct and not (before is not None and before.is_direct)
+        is_newer = stamp >= self._setpoint_time or takes_over
+        if not math.isnan(stamp) and is_newer and not too_late:
             self._setpoint = setpoint
             self._setpoint_time = stamp
             self._command_lost_at = None

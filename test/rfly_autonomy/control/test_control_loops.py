@@ -177,6 +177,24 @@ def test_a_wrench_counts_from_what_it_answers_on():
     assert rig.flight.reason == "the motion command is lost"
 
 
+def test_a_wrench_precedes_places_that_come_faster_than_it_answers():
+    """Places come every 8 ms; each wrench answers what was 40 ms ago, so a place is newer."""
+    rig = hover()
+    wanted = np.array((1.02 * rig.params.mass * G, 0.3, -0.2, 0.1))
+
+    def push(r):
+        r.flight.set_target((0.0, 0.0, 10.0))
+        r.flight.set_wrench(wanted, r.flight.time - 0.04)
+
+    rig.run(0.2, push)
+    assert rotor_matrix(rig.params) @ rig.rotors.value**2 == pytest.approx(wanted, rel=1e-6)
+
+    # an older wrench than the last one is none
+    rig.flight.set_wrench(2.0 * wanted, rig.flight.time - 0.09)
+    rig.run(0.008)
+    assert rotor_matrix(rig.params) @ rig.rotors.value**2 == pytest.approx(wanted, rel=1e-6)
+
+
 def armed():
     rig = Rig("scale")
     rig.run(0.3)
