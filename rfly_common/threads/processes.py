@@ -145,10 +145,12 @@ def on_dask(
     """Return the results of `in_parallel`, computed on a Dask cluster.
 
     `cluster`: the address of a scheduler, or a `Client` or `Cluster` of distributed, whose workers
-    need this package. Raises what the work raises, and ConfigError if no scheduler answers.
+    need this package. Raises what the work raises, and ConfigError if no scheduler answers, if no
+    worker is there to hold `shared`, and if workers are lost.
     """
     check_dask()
-    from distributed import Client, as_completed
+    from distributed import CancelledError, Client, KilledWorker, as_completed
+    from distributed import TimeoutError as DaskTimeoutError
 
     if isinstance(cluster, str) and not re.fullmatch(r"(\w+://)?\S+:\d+", cluster):
         raise ConfigError(
@@ -164,12 +166,20 @@ def on_dask(
             raise ConfigError(f"Dask: {cluster}: no scheduler answers ({error})") from None
 
     try:
-        held = client.scatter(list(shared), broadcast=True, hash=False)
+        held = []
+        if shared:
+            try:
+                held = client.scatter(list(shared), broadcast=True, hash=False)
+            except DaskTimeoutError:
+                raise ConfigError(f"Dask: {cluster}: it has no workers, expected one") from None
         futures = [client.submit(work, *held, *task, pure=False) for task in tasks]
         number_of = {future.key: number for number, future in enumerate(futures)}
         for future in as_completed(futures, loop=client.loop):
             report(number_of[future.key], future.result())
         return list(client.gather(futures))
+    except (KilledWorker, CancelledError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"Dask: {cluster}: its workers were lost ({reason})") from None
     finally:
         if not borrowed:
             client.close()

@@ -467,6 +467,10 @@ def _run_all(sweep: Sweep, on_result: OnResult | None, **where: Any) -> list[Res
     """Return the results of all runs."""
     tasks = list(zip(sweep.scenarios, sweep.terrain_of, itertools.repeat(sweep.estimate)))
     report = on_result or (lambda run, result: None)
+    if all(terrain is None for terrain in sweep.terrains):
+        # a cluster may get its workers later: there is no map for them to hold
+        run = functools.partial(_run, sweep.terrains)
+        return in_parallel(run, tasks, report, **where)
     return in_parallel(_run, tasks, report, sweep.terrains, **where)
 
 

@@ -10,6 +10,8 @@ import math
 import re
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -330,6 +332,49 @@ def test_a_cluster_that_is_not_there_is_named(scenario, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ConfigError, match=rf"distributed; {re.escape(how_to_install('sweep'))}$"):
         run_sweep_on_dask(load(scenario, "seed=0"), "tcp://127.0.0.1:1")
+
+
+@pytest.mark.needs("distributed")
+def test_a_cluster_without_workers_is_waited_for_or_named(scenario, monkeypatch):
+    """On level ground workers may come later; a map needs one that holds it."""
+    import distributed
+
+    monkeypatch.setattr("rfly_common.threads.processes.CONNECT_TIMEOUT", 0.5)
+    level = load(scenario, "seed=0:2")
+    with open(scenario, "w", encoding="utf-8") as file:
+        file.write(
+            TEXT.replace("vehicle:", "map: JacksboroFault\nvehicle:").replace(
+                "heading_deg: 0", "position_m: [-963, -435]"
+            )
+        )
+    on_map = load(scenario, "seed=0:2")
+    with distributed.LocalCluster(
+        n_workers=0, processes=False, dashboard_address=None, protocol="tcp"
+    ) as cluster:
+        with pytest.raises(ConfigError, match=r"^Dask: tcp://.*: it has no workers, expected one$"):
+            run_sweep_on_dask(on_map, cluster.scheduler_address)
+        with distributed.Client(cluster) as client, ThreadPoolExecutor(1) as pool:
+            results = pool.submit(run_sweep_on_dask, level, client)
+            while not cluster.scheduler.tasks and not results.done():
+                time.sleep(0.01)
+            cluster.scale(1)
+            assert list(map(repr, results.result())) == list(map(repr, run_sweep(level, 1)))
+
+
+@pytest.mark.needs("distributed")
+def test_a_cluster_that_ends_meanwhile_is_named(scenario):
+    import distributed
+
+    sweep = load(scenario, "seed=0:40")
+    cluster = distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address=None,
+        protocol="tcp",
+    )
+    with cluster, pytest.raises(ConfigError, match=r"^Dask: .*: its workers were lost \(.*\)$"):
+        run_sweep_on_dask(sweep, cluster.scheduler_address, lambda *_: cluster.close())
 
 
 def test_results_are_those_of_the_run(scenario):
