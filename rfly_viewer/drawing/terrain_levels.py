@@ -225,8 +225,11 @@ class PatchMaker:
             patch = self._wanted.pop(0)
             if patch in self._made:
                 return True
+        daylight = self.daylight
         file = self.made(patch)
         with self._changed:
+            if patch == BELOW and daylight != self.daylight:
+                return True  # made in the light of before
             self._made[patch] = file
             while len(self._made) > PATCHES_KEPT:
                 self._made.popitem(last=False)
@@ -383,12 +386,13 @@ class TerrainLevels:
         self._browsers.clear()
 
     def dim(self, daylight: float) -> None:
-        """Make the coarse ground anew, in another light; see `PatchMaker.daylight`."""
-        self.maker.daylight = daylight
-        self.maker.forget(BELOW)
-        if self._below is not None:
-            self._below.handle.remove()
-            self._below = None
+        """Make the coarse ground anew if the light is another one; see `PatchMaker.daylight`.
+
+        That of before is shown until then.
+        """
+        if daylight != self.maker.daylight:
+            self.maker.daylight = daylight
+            self.maker.forget(BELOW)
 
     def update(self, clients: dict[int, Any], now_s: float, near: HeightMap) -> None:
         """Give each browser the patches that it needs by where its camera is.
@@ -443,7 +447,7 @@ class TerrainLevels:
         """Show the coarse ground to all browsers when it is made, and when it was made again."""
         file = self.maker.file(BELOW)
         if file is None:
-            if self._below is None:
+            if self._below is None or self._renewed != BELOW:
                 self._needed.append(BELOW)
         elif self._below is None or file != self._below.file:
             if self._below is not None:

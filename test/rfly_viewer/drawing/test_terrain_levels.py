@@ -19,6 +19,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.imagery.imagery import Imagery
 from rfly_viewer.drawing import terrain_levels
 from rfly_viewer.drawing.screen import Screen
+from rfly_viewer.drawing.terrain_glb import coloured_glb
 from rfly_viewer.drawing.terrain_levels import (
     HIDDEN_S,
     MAX_PATCHES,
@@ -215,6 +216,49 @@ def test_the_ground_below_is_as_dark_as_the_weather(rough, imagery, monkeypatch,
     assert shown() == pytest.approx(dark)
     layer.dim(1.0)
     assert shown() == pytest.approx(sunny)
+
+
+def test_the_ground_below_stays_until_that_in_another_light_is_made(rough, imagery, monkeypatch):
+    """And a message that leaves the light as it is makes nothing anew: maps are read for that."""
+    monkeypatch.setattr(PatchMaker, "want", make_at_once)
+    levels = TerrainLevels(Scene(), rough, imagery, lit=True)
+    for now in (0.0, 0.1):
+        levels.update({}, now, rough)
+    before = levels._below
+    levels.dim(1.0)
+    levels.update({}, 0.2, rough)
+    levels.update({}, 0.3, rough)
+    assert levels._below is before
+
+    levels.dim(0.2)
+    assert levels._scene.nodes["/terrain/below"] is before.handle
+    levels.update({}, 0.4, rough)
+    assert levels._scene.nodes["/terrain/below"] is before.handle
+    levels.update({}, 0.5, rough)
+    assert brightness(levels._below.file) == pytest.approx(0.2 * 0.62)
+    assert levels._scene.nodes["/terrain/below"] is levels._below.handle
+
+
+def test_light_that_changes_while_the_ground_below_is_made_counts(rough, imagery, monkeypatch):
+    """The weather of a window often comes within the second in which its first ground is made."""
+    levels = TerrainLevels(Scene(), rough, imagery, lit=True)
+    coming = [0.2]
+
+    def coloured(mesh, brightness):
+        if coming:
+            levels.dim(coming.pop())
+        return coloured_glb(mesh, brightness)
+
+    def make_in_turn(maker, patches):
+        maker._wanted = list(patches)
+        while maker._wanted:
+            maker._make_one()
+
+    monkeypatch.setattr(terrain_levels, "coloured_glb", coloured)
+    monkeypatch.setattr(PatchMaker, "want", make_in_turn)
+    for now in (0.0, 0.1, 0.2):
+        levels.update({}, now, rough)
+    assert brightness(levels._below.file) == pytest.approx(0.2 * 0.62)
 
 
 def test_patches_behind_the_camera_stay_coarse(levels):
