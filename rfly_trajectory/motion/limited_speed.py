@@ -39,6 +39,8 @@ MOST_STEPS = 4000
 MOST_FIRST_LAPS = 1000
 """Largest number of laps on which a vehicle still gains speed."""
 _TOO_MANY_LAPS = f"it would gain speed for more than {MOST_FIRST_LAPS} laps"
+SHORTEST_SPAN = 1e-3
+"""Shortest span of an average, s: over shorter ones the places would be lost in rounding."""
 NEXT_LENGTH = 1.05
 """Ratio of the lengths over which a highest speed may be held."""
 SAMPLES = 4
@@ -104,7 +106,8 @@ def limited_schedule(
     profile = dataclasses.replace(profile, acceleration=up, deceleration=down)
     straight = schedule(path.length, path.closed, profile, at_end, phase)
     most = max(abs(acceleration) for _, _, _, acceleration, _ in straight.pieces)
-    motion = _Motion(min(up, most), min(down, most), most / jerk)
+    span = max(most / jerk, SHORTEST_SPAN)
+    motion = _Motion(min(up, most), min(down, most), span)
     return motion.schedule(path, at_end, begin, steps)
 
 

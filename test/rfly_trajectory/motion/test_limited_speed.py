@@ -246,6 +246,22 @@ def test_with_a_jerk_all_limits_are_kept_without_a_step(at_end, jerk, left):
     assert np.abs(np.diff(acceleration)).max() <= 1.01 * jerk * step
 
 
+@pytest.mark.parametrize("jerk", [1e6, 1e9, 1e12])
+def test_a_huge_jerk_is_hardly_a_jerk_at_all(jerk):
+    """The place is a mean over a span, and must not jump because that is very short."""
+    street = Polyline([(0.0, 0.0), (4000.0, 0.0), (4000.0, 4000.0)], corner_radius=9.0).path()
+    profile = SpeedProfile(20.0, 0.9)
+    plain = limited_schedule(street, profile, "stop", 0.0, LIMITS)
+    done = limited_schedule(street, dataclasses.replace(profile, jerk=jerk), "stop", 0.0, LIMITS)
+    assert trip_time(done) == pytest.approx(trip_time(plain), rel=5e-3)
+
+    # each piece ends where the next one begins
+    start, s, speed, acceleration, rate = np.transpose(done.pieces)
+    last = np.diff(start)
+    moved = last * (speed[:-1] + last * (acceleration[:-1] / 2.0 + last * rate[:-1] / 6.0))
+    assert np.diff(s) == pytest.approx(moved, abs=1e-6)
+
+
 def test_a_jerk_that_would_take_too_many_laps_is_told():
     ring = Circle((0.0, 0.0), 0.5).path()
     with pytest.raises(ConfigError, match="for more than 1000 laps"):
