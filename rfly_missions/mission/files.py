@@ -393,6 +393,7 @@ def _read_complex_item(entry: dict[str, Any], where: str, rows: list[mavlink.Mav
     scan = as_object(
         entry.get("TransectStyleComplexItem") or {}, f"{where}: TransectStyleComplexItem"
     )
+    _refuse_keys_of_scenarios(scan, f"{where}: TransectStyleComplexItem")
     simple = scan.get("Items")
     if simple is None:
         simple = items_of_pattern(entry, where)

@@ -542,6 +542,10 @@ REFUSED = {
     ),
     "rolling in a take-off": (plan(TAKEOFF | {"rolling": False}), "item 1: rolling: only the"),
     "rotors that help": (plan(TAKEOFF | {"thrust_assist": True}), "item 1: thrust_assist: only"),
+    "rolling in a survey": (
+        plan({"type": "ComplexItem", "TransectStyleComplexItem": {"rolling": True, "Items": []}}),
+        "item 1: TransectStyleComplexItem: rolling: only the",
+    ),
     "NaN": ('{"fileType": NaN}', "NaN is no JSON number"),
     "half a file": ('{"fileType": "Plan",', "no JSON"),
     "a list in a list in …": ('{"a":' + "[" * 200_000, "no JSON"),
