@@ -39,6 +39,8 @@ MOST_APART = 40
 """Steps by which a report may differ from the present; others are of another run."""
 FASTER = 2.0
 """Speeds above this multiple of what a vehicle can do, or its plan has, are impossible."""
+SLOWING_DOWN_S = np.arange(0.0, 10.0, 0.25)
+"""Ages of plans, s, whose speeds a vehicle off its track may still have."""
 LOOK_AROUND = 10
 """Steps after which a node looks again which vehicles are near its own."""
 
@@ -137,14 +139,25 @@ class AreaAvoidance(FleetAvoidance):
     def _check_speeds(self, told: OffPlan, rows: Ints, named: Ints) -> None:
         """Raise ConfigError for a vehicle off its track that is faster than it can be.
 
-        It leaves its track as fast as its plan has it, which may be faster than it flies else.
+        It leaves its track as fast as its plan has it, which may be faster than it flies else, and
+        slows down from that.
         """
-        own = told.step * STEP - told.late[named]
-        planned = np.abs(self._planned(rows, own, np.ones(len(rows)))[:, SPEED : CLIMB + 1])
         able = np.column_stack([self._able.most[rows], self._able.climb[rows]])
-        most = FASTER * np.maximum(able, planned) + 1.0
         speeds = np.abs(told.state[named, SPEED : CLIMB + 1])
-        wrong = np.argwhere((speeds > most) & ~told.on_track[named, None])
+        is_fast = (speeds > FASTER * able + 1.0).any(axis=1) & ~told.on_track[named]
+        able = able[is_fast]
+        speeds = speeds[is_fast]
+        named = named[is_fast]
+
+        # its plan, in the time in which it slows down
+        own = told.step * STEP - told.late[named, None] - SLOWING_DOWN_S
+        times = own.ravel()
+        planned = self._planned(
+            np.repeat(rows[is_fast], len(SLOWING_DOWN_S)), times, np.ones(len(times))
+        )
+        planned = np.abs(planned[:, SPEED : CLIMB + 1]).reshape(*own.shape, 2).max(axis=1)
+        most = FASTER * np.maximum(able, planned) + 1.0
+        wrong = np.argwhere(speeds > most)
         if len(wrong):
             row, column = wrong[0]
             raise ConfigError(

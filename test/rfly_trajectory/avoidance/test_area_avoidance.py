@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from marks import exhaustively
 
 from rfly_common.errors import ConfigError
+from rfly_terrain import HeightMap
 from rfly_trajectory.avoidance import avoidance
 from rfly_trajectory.avoidance.area_avoidance import MOST_APART, AreaAvoidance
 from rfly_trajectory.avoidance.avoidance import STEP
@@ -216,6 +217,33 @@ def test_a_vehicle_faster_than_it_can_be_is_refused(column, speed):
         east.hear(told._replace(state=spoilt))
     np.testing.assert_array_equal(east.sample(told.step * STEP).position, before)
     east.hear(told)
+
+
+def test_a_vehicle_that_still_slows_down_from_its_plan_is_believed():
+    """Multirotors follow slopes of 68° to a plateau, where their plans stop climbing at once."""
+    side = np.arange(-100.0, 101.0, 2.0)
+    rise = np.clip(2.5 * (30.0 - np.abs(side)), 0.0, 40.0)
+    heights = np.repeat(rise[:, None], len(side), axis=1)
+    hill = HeightMap(heights, origin_x=-100.0, origin_y=-100.0, step_x=2.0, step_y=2.0)
+    random = np.random.default_rng(0)
+    vehicles = []
+    for number in range(16):
+        path = Line(*(tuple(random.uniform(-60.0, 60.0, 2)) for _ in range(2))).path()
+        profile = SpeedProfile(14.0, 3.0 if random.random() < 0.5 else None)
+        name = (f"v{number}", number + 1)
+        vehicles.append(Vehicle(*name, CAR, path, profile, "ping_pong", "multirotor", height=10.0))
+    fleet = Fleet(vehicles, hill)
+    nodes = [node(fleet, (WEST, EAST), number) for number in (0, 1)]
+
+    fastest = 0.0
+    for step in range(1, 200):
+        for each in nodes:
+            each.advance(step * STEP)
+        for each, other in (nodes, nodes[::-1]):
+            told = each.off_plan()
+            other.hear(told)
+            fastest = max(fastest, np.abs(told.state[~told.on_track, 5]).max(initial=0.0))
+    assert fastest > 2.0 * 3.0 + 1.0  # beyond twice their own climb
 
 
 def test_a_node_counts_the_vehicles_that_it_moves_and_not_the_whole_fleet(monkeypatch):
