@@ -122,6 +122,7 @@ class LoadWatch:
     def __init__(self, params: VehicleParameters) -> None:
         load = CHANGED_SHARE * params.static_load
         self._runs = {"wheel_loads": _Run(load), "encoders": _Run(load / params.spring)}
+        self._hanging: list[float] = (params.hanging_strut + load / params.spring).tolist()
 
     def update(self, sensor: str, time: float, values: list[float]) -> bool:
         """Take in loads, N, or travels of struts, m, by wheel; return whether they are stuck.
@@ -137,7 +138,7 @@ class LoadWatch:
             own.stuck = False
             return False
 
-        changed = any(
+        changed = not self._hang() and any(
             abs(now - then) > limit
             for now, then, limit in zip(other.values, own.others, other.limits, strict=True)
         )
@@ -145,6 +146,15 @@ class LoadWatch:
             own.since = min(own.since, time) if changed else math.inf
         own.stuck = own.stuck or time - own.since >= STUCK_TIME - 1e-9
         return own.stuck
+
+    def _hang(self) -> bool:
+        """Return whether both sensors agree that no wheel carries a load.
+
+        Cells of wheels that hang repeat 0 while the struts still swing.
+        """
+        loads, struts = self._runs["wheel_loads"], self._runs["encoders"]
+        agree = zip(loads.values, loads.limits, struts.values, self._hanging, strict=True)
+        return all(load < limit and strut < hangs for load, limit, strut, hangs in agree)
 
     def is_stuck(self, sensor: str) -> bool:
         """Return whether a sensor repeats itself while the other shows a change."""

@@ -58,8 +58,9 @@ def test_it_stays_stuck_when_the_other_comes_back_and_is_sound_after_a_change():
         [([0.0] * 4, HANGS)] * 300,
         [(STANDS, [1e-6 * k] * 4) for k in range(300)],
         [(STANDS, HANGS if k % 50 < 25 else AT_REST) for k in range(300)],
+        [([0.0] * 4, AT_REST if k < 10 else HANGS) for k in range(300)],
     ],
-    ids=["stands", "flies", "settles", "bounces shortly"],
+    ids=["stands", "flies", "settles", "bounces shortly", "is thrown up"],
 )
 def test_equal_readings_alone_are_no_fault(rows):
     assert watched(rows)[1] == {}
