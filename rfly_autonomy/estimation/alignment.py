@@ -279,6 +279,7 @@ class Alignment:
         heights = self._rows(KIND_HEIGHT)
         if heights:
             self._use_height(x, book, p, heights[-1].values[:1], ground)
+        book.usual_pressure_bias = x.baro_bias
         book.free_altitude = x.position[2]
         book.free_velocity = x.velocity[:2]
         book.free_variance = max(p[VELOCITY, VELOCITY], p[VELOCITY + 1, VELOCITY + 1])

@@ -17,6 +17,10 @@ Theory of operation.
   gyroscope's bias. Attitude, velocity and biases of the IMU are estimated anew. If only the GPS
   velocity does not fit, velocity and the accelerometer's bias are.
 - A part of the IMU whose estimated bias is far beyond what is usual is at fault.
+- Pressure against climb. Innovations of a sound barometer have the mean 0. If it is clearly another
+  one while the GPS velocity, or a vehicle that stands, confirms the climb, the barometer's bias is
+  estimated anew, and what it has pulled the altitude along is taken back. Weather gets a new bias
+  this way, too; a barometer whose bias changes faster than weather is at fault.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ from typing import Any
 from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.error_state import (
     ATTITUDE,
+    BARO_BIAS,
+    ERRORS,
     FORCE_BIAS,
     GYRO_BIAS,
     POSITION,
@@ -72,6 +78,24 @@ UNKNOWN_SPEED = 0.3
 """Standard deviation of the velocity after the vote beyond the GPS's last innovation, m/s."""
 UNKNOWN_WAY = 1.0
 """Standard deviation of the position that the vote adds, m."""
+
+PRESSURE_TIME = 2.0
+"""Time over which innovations of pressures are averaged, s."""
+CLEARLY_OFF = 3.0
+"""Their mean in standard deviations from which the barometer's bias is estimated anew."""
+UNKNOWN_BIAS = 10.0
+"""Standard deviation of that bias then, in those of the barometer's noise."""
+KNOWN_BIAS = 0.3
+"""The same below which the bias is known well enough to judge the barometer by."""
+CLIMB_TIME = 1.0
+"""Time over which innovations of the GPS's climb are averaged, s."""
+CLIMB_FITS = 2.5
+"""Their mean in standard deviations up to which the GPS confirms the climb."""
+WEATHER_RATE = 1.5
+"""Fastest change of the air's pressure, Pa/s: the front of a thunderstorm has 1 Pa/s."""
+STEP_SHARE = 1.2
+"""Step of the barometer's bias beyond that, in standard deviations of its noise, that is a fault.
+"""
 
 BIASED = 4.0
 """Bias in its usual standard deviations above which a part of the IMU is at fault."""
@@ -256,3 +280,73 @@ def judge_imu(x: Any, book: Any, p: Any, c: Any) -> None:
     """Find the parts of the IMU that are biased."""
     book.gyro_biased = is_biased(book.gyro_biased, x.gyro_bias, p, GYRO_BIAS, c.gyro_usual)
     book.force_biased = is_biased(book.force_biased, x.force_bias, p, FORCE_BIAS, c.force_usual)
+
+
+@inner_kernel
+def average_climb(x: Any, book: Any, p: Any, residual: float, variance: float) -> None:
+    """Average the innovation of the GPS's climb, m/s, to see whether it confirms the estimate."""
+    gap = min(book.time - book.last_measured[filter_records.GPS_VELOCITY], LONGEST_GAP)
+    share = -math.expm1(-gap / CLIMB_TIME)
+    book.climb_apart += share * (residual - book.climb_apart)
+    spread = variance * share / (2.0 - share) + p[VELOCITY + 2, VELOCITY + 2]
+    fits = book.climb_apart * book.climb_apart < CLIMB_FITS * CLIMB_FITS * spread
+    book.climb_fits = 1.0 if fits and book.gps_velocity_refused == 0.0 else 0.0
+
+
+@inner_kernel
+def climb_is_confirmed(book: Any) -> bool:
+    """Return whether something else than the barometer shows that the climb is right."""
+    if book.time - book.realigned_at < LONGEST_GAP:
+        return False
+    if book.time - book.last_standstill < LONGEST_GAP:
+        return True
+    heard = book.time - book.last_measured[filter_records.GPS_VELOCITY] < LONGEST_GAP
+    return heard and book.climb_fits != 0.0
+
+
+@inner_kernel
+def judge_pressure(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: float) -> None:
+    """Estimate the barometer's bias anew if it is clearly off, and find out whether it is at fault.
+
+    `h`: Jacobian of the pressure; `residual`: its innovation, Pa, which is corrected if the
+    altitude is. `noise`: the barometer's variance, Pa².
+    """
+    gap = min(book.time - book.last_measured[filter_records.BAROMETER], LONGEST_GAP)
+    share = -math.expm1(-gap / PRESSURE_TIME)
+    loud = LAG_STEP * math.sqrt(noise)
+    book.pressure_apart += share * (min(max(residual[0], -loud), loud) - book.pressure_apart)
+    book.pressure_pull *= 1.0 - share
+
+    spread = noise * share / (2.0 - share)
+    for i in range(ERRORS):
+        if h[0, i] != 0.0:
+            for n in range(ERRORS):
+                spread += h[0, i] * p[i, n] * h[0, n]
+    off = book.pressure_apart * book.pressure_apart > CLEARLY_OFF * CLEARLY_OFF * spread
+    if off and climb_is_confirmed(book):
+        begin_pressure_bias(x, book, p, h, residual, noise)
+
+    # slow changes are usual
+    if p[BARO_BIAS, BARO_BIAS] > KNOWN_BIAS * KNOWN_BIAS * noise:
+        return
+    change = x.baro_bias - book.usual_pressure_bias
+    most = WEATHER_RATE * PRESSURE_TIME + STEP_SHARE * math.sqrt(noise)
+    if book.pressure_stepped != 0.0:
+        book.pressure_stepped = 1.0 if abs(change) > 0.5 * most else 0.0
+    elif abs(change) > most:
+        book.pressure_stepped = 1.0
+    else:
+        book.usual_pressure_bias += share * change
+
+
+@inner_kernel
+def begin_pressure_bias(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: float) -> None:
+    """Begin anew with the barometer's bias, and take back what it has pulled the altitude along."""
+    pull = book.pressure_pull
+    x.position[2] -= pull
+    residual[0] += h[0, POSITION + 2] * pull
+    p[POSITION + 2, POSITION + 2] += pull * pull
+    clear_error(p, BARO_BIAS)
+    p[BARO_BIAS, BARO_BIAS] = UNKNOWN_BIAS * UNKNOWN_BIAS * noise + residual[0] * residual[0]
+    book.pressure_apart = 0.0
+    book.pressure_pull = 0.0

@@ -343,6 +343,8 @@ class StateEstimator:
 
         if self.gps_refused and "gps" not in faults:
             faults["gps"] = _text("gps", MISFITS)
+        if self._current("pressure_stepped"):
+            faults.setdefault("barometer", "has a bias since a step: corrected")
         if self._current("gps_velocity_refused"):
             faults.setdefault("gps", "has a velocity that does not fit: left out")
         for part in self._outvoted_parts():

@@ -13,10 +13,12 @@ import numpy as np
 from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.attitude_kernels import add_skew, attitude
 from rfly_autonomy.estimation.consistency import (
+    average_climb,
     correct_climb,
     count_misfit,
     judge_height,
     judge_imu,
+    judge_pressure,
     vote_on_attitude,
 )
 from rfly_autonomy.estimation.error_state import (
@@ -318,10 +320,12 @@ def fuse(
     m = filter_records.DEGREES[sensor]
     gate = c.gates[m]
     if sensor == filter_records.BAROMETER:
+        judge_pressure(x, book, p, h, residual, variance[0])
         slope = h[0, POSITION + 2]  # Pa/m
         altitude = x.position[2] + residual[0] / slope
         correct_climb(book, altitude - book.free_altitude, variance[0] / (slope * slope), False)
     elif sensor == filter_records.GPS_VELOCITY:
+        average_climb(x, book, p, residual[2], variance[2])
         if correct_free_velocity(x, book, p, residual, variance[0]):
             correct_climb(book, x.velocity[2] + residual[2] - book.free_climb, variance[2], True)
         if book.gps_velocity_refused != 0.0:
@@ -329,7 +333,10 @@ def fuse(
     if sensor == filter_records.GPS_POSITION and book.gps_refused != 0.0:
         gate = -1.0
     level = sensor == filter_records.HEIGHT and c.ground_known
+    before = x.position[2]
     nis = update(x, book, p, h[:m], residual, variance, gate, level)
+    if sensor == filter_records.BAROMETER:
+        book.pressure_pull += x.position[2] - before
     count_update(x, book, p, sensor, nis, gate, residual, m, c)
 
     if sensor == filter_records.HEIGHT and nis > gate:

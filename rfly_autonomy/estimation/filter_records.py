@@ -122,6 +122,13 @@ BOOK = _record(
         ("height_lag", 1),  # m
         ("height_refused", 1),  # 1: yes
         ("height_way", 1),  # m, way without a lag since it was refused
+        # pressure against the climb
+        ("pressure_apart", 1),  # Pa, innovation of pressures, averaged
+        ("pressure_pull", 1),  # m, what they moved the altitude; it fades
+        ("climb_apart", 1),  # m/s, innovation of the GPS's climb, averaged
+        ("climb_fits", 1),  # 1: it confirms the climb
+        ("usual_pressure_bias", 1),  # Pa, the barometer's bias without a step
+        ("pressure_stepped", 1),  # 1: the bias made a step
         # votes against the prediction
         ("last_measured", len(SENSORS)),
         ("misfits", len(SENSORS)),  # share of readings that do not fit well

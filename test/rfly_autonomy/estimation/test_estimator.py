@@ -270,6 +270,72 @@ def test_encoders_that_are_left_out_stay_so_until_most_readings_fit(hop):
     assert not left_out(10.5, 0.9)
 
 
+def with_pressure(ticks, begin, change):
+    """Yield ticks; from a time on, `change(seconds since then)`, Pa, is added to the pressure."""
+    for tick, truth in ticks:
+        read = tick.barometer
+        if read is not None:
+            added = [change(time - begin) if time >= begin else 0.0 for time in read.time.tolist()]
+            read = read._replace(pressure=read.pressure + added)
+        yield dataclasses.replace(tick, barometer=read), truth
+
+
+def vertical_errors(ticks, estimator, begin):
+    """Return the errors of the altitude after a time in standard deviations, (ticks,)."""
+    found, covariances = errors(ticks, estimator)
+    after = found[:, 0] > begin
+    return np.abs(found[after, 3]) / np.sqrt(covariances[after, 2, 2])
+
+
+STEP = {"barometer": "has a bias since a step: corrected"}
+
+
+@pytest.mark.parametrize(
+    ("step", "begin", "faults"),
+    [
+        (-25.0, 2.5, STEP),
+        *(
+            exhaustively(step, begin, faults)
+            for begin in (2.5, 5.0)
+            for step, faults in (
+                (10.0, None),
+                (-10.0, None),
+                (15.0, STEP),
+                (-15.0, STEP),
+                (25.0, STEP),
+                (40.0, STEP),
+                (-40.0, STEP),
+                (60.0, STEP),
+            )
+        ),
+    ],
+)
+def test_a_step_of_the_pressure_moves_the_altitude_no_further_than_it_says(
+    flown, hop, step, begin, faults
+):
+    """Without a map, in a drive and in a flight that lands; 25 Pa moved it by 1.9 m at 0.05 m."""
+    estimator = new_estimator(hop, terrain=None)
+    off = vertical_errors(with_pressure(flown, begin, lambda _: step), estimator, begin)
+    assert np.percentile(off, 95) < 4.0
+    if faults is not None:
+        assert estimator.faults == faults
+
+
+def test_a_pressure_that_drifts_as_in_a_storm_is_no_fault(flown, hop):
+    """1 Pa/s is the front of a thunderstorm; the bias follows it."""
+    estimator = new_estimator(hop, terrain=None)
+    named = []
+
+    def drifting():
+        for tick, truth in with_pressure(flown, 2.5, lambda since: since):
+            yield tick, truth
+            named.append(estimator.faults)
+
+    off = vertical_errors(drifting(), estimator, 2.5)
+    assert not any(named)
+    assert np.percentile(off, 95) < 5.0
+
+
 def test_the_small_filter_of_the_climb_is_a_kalman_filter():
     """The same in matrices: x = F x + B u, P = F P Fᵀ + Q, K = P Hᵀ / S, P - K S Kᵀ."""
     book = np.zeros(1, BOOK)[0]
