@@ -197,6 +197,8 @@ class StateEstimator:
         """Newest specific force along the body's z axis, m/s²."""
 
         self._outvoted: set[str] = set()
+        self._coasted_at = -math.inf
+        """Time at which the filter last went on without the IMU, s."""
 
         self.late = dict.fromkeys((*KINDS, "imu"), 0)
         """Readings that came too late to be used, by sensor."""
@@ -352,7 +354,15 @@ class StateEstimator:
         return faults
 
     def _outvoted_parts(self) -> set[str]:
-        """Return the sensors most of whose readings do not fit, until few of them do not."""
+        """Return the sensors most of whose readings do not fit, until few of them do not.
+
+        Without the IMU the prediction is too coarse to outvote a sensor.
+        """
+        now = float(self._current("time"))
+        if self.coasting:
+            self._coasted_at = now
+        if now - self._coasted_at < DOUBT_TIME:
+            return self._outvoted
         misfits = self._current("misfits")
         age = self._current("time") - self._current("last_measured")
         for part, sensor in _OUTVOTED_BY.items():

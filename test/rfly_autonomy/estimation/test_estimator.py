@@ -37,7 +37,7 @@ from rfly_autonomy.estimation.estimator_parameters import (
     chi_square,
     shipped_estimator_sets,
 )
-from rfly_autonomy.estimation.filter_records import BOOK, STATE, WHEEL_SPEED
+from rfly_autonomy.estimation.filter_records import BOOK, MAGNETOMETER, STATE, WHEEL_SPEED
 from rfly_autonomy.estimation.measurement_models import (
     expect_field,
     expect_gps_position,
@@ -268,6 +268,25 @@ def test_encoders_that_are_left_out_stay_so_until_most_readings_fit(hop):
     assert left_out(10.3, 0.9)
     assert not left_out(10.4, 0.2)
     assert not left_out(10.5, 0.9)
+
+
+def test_without_the_imu_no_sensor_is_outvoted(hop, monkeypatch):
+    """Nor within 2 s after it comes back, while the misfits fade; one that was stays left out."""
+    estimator = new_estimator(hop)
+    book = estimator._filter.book[0]
+
+    def outvoted(time, share, coasts):
+        """Return who is outvoted with a share of misfits of the magnetometer at a time, s."""
+        monkeypatch.setattr(StateEstimator, "coasting", coasts)
+        book["time"] = book["last_measured"][MAGNETOMETER] = time
+        book["misfits"][MAGNETOMETER] = share
+        return estimator._outvoted_parts()
+
+    assert not outvoted(1.0, 0.9, True)
+    assert not outvoted(2.9, 0.9, False)
+    assert outvoted(3.1, 0.9, False) == {"magnetometer"}
+    assert outvoted(4.0, 0.1, True) == {"magnetometer"}
+    assert not outvoted(6.1, 0.1, False)
 
 
 def with_pressure(ticks, begin, change):
