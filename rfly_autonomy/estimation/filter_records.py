@@ -113,7 +113,9 @@ BOOK = _record(
         ("slide_since", 1),
         # GPS positions against GPS velocity
         ("fix_time", 1),
+        ("fix_gap", 1),  # s
         ("fix_position", 3),
+        ("fix_velocity", 3),
         ("fix_way", 3),  # m, beyond that of the velocities
         ("gps_velocity_refused", 1),  # 1: yes
         # height against that climb

@@ -182,15 +182,21 @@ def end_slide(x: Any, book: Any, p: Any) -> None:
 
 @inner_kernel
 def follow_fixes(book: Any, row: Any) -> None:
-    """Sum up what the GPS's positions move beyond the way of its velocities; it fades."""
+    """Sum up what the GPS's positions move beyond the way of its velocities; it fades.
+
+    The way between two fixes is that of the mean of their velocities.
+    """
     gap = row.time - book.fix_time
     book.fix_time = row.time
+    book.fix_gap = min(gap, LONGEST_GAP)
     fits = book.misfits[filter_records.GPS_VELOCITY] < FITS_AGAIN and book.wheels_slide == 0.0
     keep = math.exp(-gap / (LAG_TIME if fits else WAY_TIME))
     begins = row.values[filter_records.GPS_WITHOUT_VELOCITY] != 0.0 or gap > LONGEST_GAP
     for i in range(3):
-        step = row.values[i] - book.fix_position[i] - gap * row.values[3 + i]
+        velocity = 0.5 * (book.fix_velocity[i] + row.values[3 + i])
+        step = row.values[i] - book.fix_position[i] - gap * velocity
         book.fix_position[i] = row.values[i]
+        book.fix_velocity[i] = row.values[3 + i]
         book.fix_way[i] = 0.0 if begins else keep * book.fix_way[i] + step
 
 
@@ -209,7 +215,8 @@ def way_verdict(book: Any, error: Any, since: float, c: Any) -> int:
         drift = c.markov_sigma[GPS_DRIFT + i]
         way -= share * book.fix_way[i]
         wander = 2.0 * drift * drift * history / c.markov_time[GPS_DRIFT + i]
-        variance += share * share * (c.gps_white[i] * c.gps_white[i] + wander)
+        sum_of_noise = c.gps_velocity * c.gps_velocity * book.fix_gap * history
+        variance += share * share * (c.gps_white[i] * c.gps_white[i] + wander + sum_of_noise)
 
     due = -math.expm1(-since / WAY_TIME) * WAY_TIME * size
     sigma = math.sqrt(variance)

@@ -200,3 +200,16 @@ def test_positions_that_jump_do_not_acquit_the_imu_for_ever(constants):
     drive.go_on(0.1)
     drive.go_on(5.0)
     assert abs(drive.book.fix_way[0]) < 0.05
+
+
+def test_fixes_of_a_vehicle_that_gains_speed_move_as_their_velocities(constants):
+    """The way of 2 s at 3 m/s² is the sum over the means of two velocities each."""
+    book = np.zeros(1, BOOK)[0]
+    row = np.zeros(1, MEASUREMENT)[0]
+    row.kind = KIND_GPS
+    for time in np.arange(20.0, 22.05, 0.2):
+        row.time = time
+        row.values[:3] = 1.5 * (time - 20.0) ** 2, 4.0, -1.0
+        row.values[3:6] = 3.0 * (time - 20.0), 0.0, 0.0
+        speeds.follow_fixes(book, row)
+    assert book.fix_way == pytest.approx((0.0, 0.0, 0.0), abs=1e-9)
