@@ -24,10 +24,14 @@ def try_policy(policy: Policy, seeds: ArrayLike, **options: Any) -> NDArray[np.i
     what the policy was trained for. Raise ConfigError for those, for other seeds, and for sensors
     that read other numbers.
     """
-    numbers = np.asarray(seeds)
+    wrong = ConfigError("seeds: expected a row of whole numbers of 0 or more")
+    try:
+        numbers = np.asarray(seeds)
+    except ValueError as error:  # rows of unlike lengths
+        raise wrong from error
     is_whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
     if not is_whole or (numbers < 0).any():
-        raise ConfigError("seeds: expected a row of whole numbers of 0 or more")
+        raise wrong
     facts = policy.facts
     if options.get("sensors") is None:
         options.pop("sensors", None)

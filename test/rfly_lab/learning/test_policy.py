@@ -711,7 +711,7 @@ def test_the_goal_of_the_page_is_within_reach_of_the_scenario_that_it_starts() -
 @needs_runtime
 def test_trials_of_arguments_that_cannot_be_used() -> None:
     policy = Policy(shipped_policy("hover"))
-    for seeds in ([-1], [1.5], 5, [[1, 2]], ["a"], [True]):
+    for seeds in ([-1], [1.5], 5, [[1, 2]], [[1], [1, 2]], ["a"], [True]):
         with pytest.raises(ConfigError, match="seeds: expected a row of whole numbers"):
             try_policy(policy, seeds)
     for seed in (-1, 1.5, True, "a", None):
