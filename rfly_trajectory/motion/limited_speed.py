@@ -228,7 +228,9 @@ def _held(speed: Floats, step: float, span: float) -> Floats:
     held = np.full_like(speed, speed.min())
     count = 1
     while True:
-        flat = grey_opening(speed, size=count + 1, mode="nearest")
+        # with room at both ends, as the opening cuts what rises there
+        padded = np.pad(speed, count, mode="edge")
+        flat = grey_opening(padded, size=count + 1, mode="nearest")[count:-count]
         held = np.maximum(held, np.minimum(flat, count * step / span))
         if flat.max() * span <= count * step:
             return held

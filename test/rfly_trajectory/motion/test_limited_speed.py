@@ -246,6 +246,23 @@ def test_with_a_jerk_all_limits_are_kept_without_a_step(at_end, jerk, left):
     assert np.abs(np.diff(acceleration)).max() <= 1.01 * jerk * step
 
 
+@pytest.mark.parametrize("begin", [0.0, 3.0, 20.0, 45.0, 70.0])
+@pytest.mark.parametrize("jerk", [0.5, 20.0])
+def test_with_a_jerk_laps_that_begin_where_the_speed_rises_have_no_jump(begin, jerk):
+    points = [(0.0, 0.0), (60.0, 0.0), (60.0, 20.0), (0.0, 20.0)]
+    path = Polyline(points, closed=True, corner_radius=2.0).path()
+    profile = SpeedProfile(20.0, 0.3, jerk=jerk)
+    done = limited_schedule(path, profile, "repeat", begin, LIMITS)
+    _, _, _, acceleration, rate = np.transpose(done.pieces)
+    assert np.abs(acceleration).max() <= 0.3 * (1.0 + 1e-6)
+    assert np.abs(rate).max() <= jerk * (1.0 + 1e-6)
+    times = done.loop_start + np.array([1e-6, done.loop_period - 1e-6])
+    s, speed, acceleration = motion(done, times)
+    assert s[1] - s[0] == pytest.approx(path.length, abs=1e-4)
+    assert speed[0] == pytest.approx(speed[1], abs=1e-4)
+    assert acceleration[0] == pytest.approx(acceleration[1], abs=1e-4)
+
+
 @pytest.mark.parametrize("jerk", [1e6, 1e9, 1e12])
 def test_a_huge_jerk_is_hardly_a_jerk_at_all(jerk):
     """The place is a mean over a span, and must not jump because that is very short."""
