@@ -9,6 +9,7 @@ Each browser gets a coarse ground at once and the fine one after its first pictu
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ import viser
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.terrain import Terrain
 from rfly_viewer.drawing.terrain_glb import terrain_glb
-from rfly_viewer.drawing.terrain_levels import GroundPicture, TerrainLevels
+from rfly_viewer.drawing.terrain_levels import GroundPicture, PatchMaker, TerrainLevels
 from rfly_viewer.drawing.terrain_mesh import terrain_mesh
 
 COARSE_TRIANGLES = 20_000
@@ -62,6 +63,8 @@ class TerrainLayer:
         self._daylight = 1.0
         self._levels: TerrainLevels | None = None
         """Ground with a picture or of a map in tiles, in place of the coarse and the fine one."""
+        self._makers: list[PatchMaker] = []
+        """Makers of maps before that are still at work."""
 
     def show(self, terrain: Terrain, imagery: GroundPicture | None = None) -> None:
         """Draw this map instead of the one before, with a picture on it if there is one."""
@@ -91,11 +94,16 @@ class TerrainLayer:
     def close(self, wait_s: float = 0.0) -> None:
         """Take the ground in patches out of all browsers, and make no more of it.
 
-        wait_s: longest time to wait for the patch that is being made, s.
+        wait_s: longest time to wait for patches that are being made, s, of maps before, too.
         """
         if self._levels is not None:
-            self._levels.remove(wait_s)
+            self._levels.remove()
+            self._makers.append(self._levels.maker)
             self._levels = None
+        end_s = time.monotonic() + wait_s
+        self._makers = [
+            maker for maker in self._makers if maker.close(max(0.0, end_s - time.monotonic()))
+        ]
 
     def take_problem(self) -> str:
         """Return why a part of it could not be read, once; else an empty text."""

@@ -205,16 +205,19 @@ class PatchMaker:
                 self._thread.start()
             self._changed.notify()
 
-    def close(self, wait_s: float = 0.0) -> None:
+    def close(self, wait_s: float = 0.0) -> bool:
         """Make nothing more, and wait some seconds for the patch that is being made.
 
-        A thread that is still at work when the interpreter ends can abort the process.
+        Return whether it is made still. A thread that is at work when the interpreter ends can
+        abort the process.
         """
         with self._changed:
             self._closed = True
             self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(wait_s)
+        if self._thread is None:
+            return False
+        self._thread.join(wait_s)
+        return self._thread.is_alive()
 
     def _make_one(self) -> bool:
         """Make the patch that is wanted first; return False once there is none to make any more."""
@@ -374,9 +377,9 @@ class TerrainLevels:
         self.is_settled = False
         """True if there are browsers, and all of them show the patches that they should."""
 
-    def remove(self, wait_s: float = 0.0) -> None:
-        """Take the ground out of all browsers, as `PatchMaker.close` does for files."""
-        self.maker.close(wait_s)
+    def remove(self) -> None:
+        """Take the ground out of all browsers, and make no more of it."""
+        self.maker.close()
         if self._below is not None:
             self._below.handle.remove()
         for patches in self._browsers.values():

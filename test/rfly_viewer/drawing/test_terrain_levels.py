@@ -404,6 +404,42 @@ def test_closing_waits_for_the_patch_that_is_being_made(rough, monkeypatch):
     assert maker.file(Patch(1, 0, 0)) is None
 
 
+def test_closing_waits_for_the_ground_of_a_map_before_too(rough, imagery, monkeypatch):
+    """A map that is changed leaves its thread at work, on a slow server for seconds."""
+    from rfly_viewer.drawing.terrain_layer import TerrainLayer
+
+    begun = threading.Event()
+    may_end = threading.Event()
+
+    def made(maker, patch):
+        begun.set()
+        may_end.wait()
+        return PatchFile(b"", is_whole=True)
+
+    monkeypatch.setattr(PatchMaker, "made", made)
+    server = types.SimpleNamespace(scene=Scene(), get_clients=dict)
+    server.scene.configure_fog = lambda near, far, color: None
+    layer = TerrainLayer(server, 10_000, lit=False)
+    layer.show(rough, imagery)
+    layer.update(0.0, rough)
+    begun.wait()
+    thread = layer._levels.maker._thread
+    join = thread.join
+
+    def joined(timeout):
+        if timeout:
+            may_end.set()
+        join(timeout)
+
+    monkeypatch.setattr(thread, "join", joined)
+    layer.show(rough, copy.copy(imagery))
+    assert thread.is_alive()
+    layer.close(wait_s=300.0)
+    is_left = thread.is_alive()
+    may_end.set()
+    assert not is_left
+
+
 def test_a_damaged_picture_leaves_the_colours_of_heights(rough, imagery, monkeypatch):
     from rfly_common.errors import TerrainFormatError
 
