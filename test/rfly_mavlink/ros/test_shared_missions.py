@@ -234,11 +234,12 @@ def test_a_mission_of_a_ros_client_is_the_stations_too(station, peer):
 
     # a second goal of the ROS client, which another item is begun with
     client.start((2, 0.0, 50.0, 30.0), (2, 0.0, -50.0, 30.0))
+    wanted = [place(50, 0), place(-50, 0)]
+    peer.spin_until(lambda: [row[1:3] for row in downloaded(station)] == wanted)
     peer.spin_until(lambda: state_of(station) == (common.MISSION_STATE_ACTIVE, 0))
-    assert [row[1:3] for row in downloaded(station)] == [place(50, 0), place(-50, 0)]
     assert station.command(224, 1.0) == 0
     peer.spin_until(lambda: state_of(station) == (common.MISSION_STATE_ACTIVE, 1))
-    assert [row[1:3] for row in downloaded(station)] == [place(50, 0), place(-50, 0)]
+    assert [row[1:3] for row in downloaded(station)] == wanted
 
 
 def test_a_fence_of_the_station_ends_a_mission_of_a_ros_client(station, peer):
