@@ -201,7 +201,11 @@ def _measured(
                 resident = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
 
                 process.terminate()
-                process.wait()
+                try:
+                    process.wait(GIVE_UP_S)
+                except subprocess.TimeoutExpired:  # a bare node of rclpy may miss its signal
+                    process.kill()
+                    process.wait()
                 spin(0.5)  # what it has still said
             if name not in silent:
                 measured[name] = min(starts), float(resident * os.sysconf("SC_PAGE_SIZE"))
