@@ -362,11 +362,13 @@ class _Motion:
                 np.tile(lap.acceleration, 3),
             )
         )
-        steady = self._held(near, self._fastest(near))[n : 2 * n + 1]
+        fastest = self._fastest(near)
+        quickest_lap = float(_durations(lap.s, fastest[n : 2 * n + 1]).sum())
+        if self._span > MOST_FIRST_LAPS * quickest_lap:
+            raise ConfigError(_TOO_MANY_LAPS, key="keep_limits")
+        steady = self._held(near, fastest)[n : 2 * n + 1]
         steady[-1] = steady[0]
         period = float(_durations(lap.s, steady).sum())
-        if self._span > MOST_FIRST_LAPS * period:
-            raise ConfigError(_TOO_MANY_LAPS, key="keep_limits")
 
         # laps on which the speed is still gained
         gains = _gains(self._up, _Steps(lap.s, steady, near.acceleration[n : 2 * n]))

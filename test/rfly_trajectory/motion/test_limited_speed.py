@@ -279,7 +279,8 @@ def test_a_huge_jerk_is_hardly_a_jerk_at_all(jerk):
     assert np.diff(s) == pytest.approx(moved, abs=1e-6)
 
 
-def test_a_jerk_that_would_take_too_many_laps_is_told():
+@pytest.mark.parametrize("jerk", [1e-7, 1e-30])
+def test_a_jerk_that_would_take_too_many_laps_is_told(jerk):
     ring = Circle((0.0, 0.0), 0.5).path()
     with pytest.raises(ConfigError, match="for more than 1000 laps"):
-        limited_schedule(ring, SpeedProfile(9.0, 1.0, jerk=1e-7), "repeat", 0.0, LIMITS)
+        limited_schedule(ring, SpeedProfile(9.0, 1.0, jerk=jerk), "repeat", 0.0, LIMITS)
