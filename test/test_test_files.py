@@ -144,6 +144,12 @@ def imported_from_outside(path: Path) -> dict[str, str]:
     return found
 
 
+def test_files_have_at_most_800_lines():
+    """A longer one has more than one subject."""
+    lines = {file: path.read_text(encoding="utf-8").count("\n") for file, path in FILES.items()}
+    assert {file: count for file, count in lines.items() if count > 800} == {}
+
+
 @pytest.mark.exhaustive
 def test_nothing_optional_is_imported_with_a_test_file():
     assert len(FILES) > 300

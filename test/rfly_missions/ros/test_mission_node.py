@@ -14,26 +14,24 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 from marks import exhaustively
+from mission_clients import (
+    ABORTED,
+    ORIGIN,
+    SUCCEEDED,
+    MissionClient,
+    ground,
+    item,
+    publish_ground,
+    takeoff,
+    waypoint,
+)
 from node_harness import PATIENCE
 
 from rfly_common.geodesy import ned_to_geodetic
-from rfly_common.ros.goal_result import GoalResult
 from rfly_terrain.height_map.height_map import HeightMap
 
 pytestmark = pytest.mark.ros
-
-ORIGIN = (47.0, 8.0, 500.0)
 NAN = math.nan
-
-
-def ground(lift=0.0):
-    """Return 400 m x 400 m of hills around the origin."""
-    axis = np.arange(-200.0, 201.0, 10.0)
-    x, y = np.meshgrid(axis, axis, indexing="ij")
-    heights = lift + 6 * np.sin(x / 37) * np.cos(y / 29) + 0.03 * x
-    return HeightMap(
-        heights, origin_x=-200.0, origin_y=-200.0, step_x=10.0, step_y=10.0, name="hills"
-    )
 
 
 @pytest.fixture
@@ -129,83 +127,7 @@ def test_a_pose_beyond_all_places_is_refused(x):
     assert near[:3] == (1e7, 0.0, 0.0)
 
 
-def publish_ground(peer, terrain=None, origin=ORIGIN):
-    """Publish a terrain map; return its publisher."""
-    from rfly_suite.msg import TerrainMap
-
-    from rfly_common.ros.qos import LATCHED
-    from rfly_terrain.ros.terrain_msgs import height_map_to_msg
-
-    publisher = peer.node.create_publisher(TerrainMap, "terrain_map", LATCHED)
-    publisher.publish(height_map_to_msg(terrain or ground(), origin, 1, 10**9))
-    return publisher
-
-
-def item(mode, position=(0.0, 0.0, 0.0), params=(0.0, 0.0, 0.0, 0.0)):
-    from geometry_msgs.msg import Point
-    from rfly_suite.msg import MissionItem
-
-    x, y, z = map(float, position)
-    return MissionItem(mode=mode, position=Point(x=x, y=y, z=z), params=[float(p) for p in params])
-
-
-def takeoff(x, y, z):
-    return item(1, (x, y, z))
-
-
-def waypoint(x, y, z, radius=2.0, yaw=NAN):
-    return item(2, (x, y, z), (yaw, radius, 0, 0))
-
-
-class MissionClient:
-    """An action client of one vehicle, and the messages that it receives."""
-
-    def __init__(self, peer, name="hawk"):
-        from rclpy.action import ActionClient
-        from rfly_suite.action import ExecuteMission
-        from rfly_suite.msg import MissionParams
-
-        from rfly_common.ros.qos import LATCHED
-
-        self.peer = peer
-        self.name = name
-        self.client = ActionClient(peer.node, ExecuteMission, f"{name}/execute_mission")
-        self.params = peer.receive(MissionParams, f"{name}/mission_params", LATCHED)
-        self.feedback = []
-        peer.spin_until(self.client.server_is_ready)
-
-    def send(self, items=(), **fields):
-        """Send a goal; return the future of (status, result)."""
-        from rfly_suite.action import ExecuteMission
-
-        fields.setdefault("home_source", 2)
-        goal = ExecuteMission.Goal(items=list(items), **fields)
-
-        self.handle = self.peer.send_goal(
-            self.client, goal, feedback_callback=lambda m: self.feedback.append(m.feedback)
-        )
-        assert self.handle.accepted
-        return GoalResult(self.handle)
-
-    def result(self, future):
-        self.peer.spin_until(future.done)
-        answer = future.result()
-        return answer.status, answer.result
-
-    def until_mode(self, *modes):
-        return self.peer.spin_until(
-            lambda: self.params and self.params[-1].current.mode in modes and self.params[-1]
-        )
-
-    def command(self, number):
-        from rfly_suite.srv import SetMissionCommand
-
-        return self.peer.call(SetMissionCommand, f"{self.name}/set_mission_command", command=number)
-
-
-SUCCEEDED = 4
 CANCELED = 5
-ABORTED = 6
 
 
 def test_a_goal_to_its_end_with_states_poses_and_feedback(start_fast, peer):
@@ -333,7 +255,7 @@ def test_bad_goals_are_aborted_with_the_reason_and_disturb_nobody(start_fast, pe
 
 
 def test_items_too_low_for_a_fixed_wing_are_flown_higher_or_refused(start_fast, peer):
-    """100 m away from a cliff of 60 m a fixed wing can't fly at 20 m, see test_runner."""
+    """100 m from a cliff of 60 m a fixed wing can't fly at 20 m, see test_runner_over_ground."""
     axis = np.arange(-300.0, 301.0, 10.0)
     heights = np.repeat(np.where(axis >= 100.0, 60.0, 0.0)[:, None], len(axis), axis=1)
     cliff = HeightMap(heights, origin_x=-300, origin_y=-300, step_x=10, step_y=10, name="cliff")
@@ -623,223 +545,6 @@ def test_a_mission_file_lies_where_its_latitudes_say(start_fast, peer, tmp_path)
         lambda: "geo_origin 0, 0, 0" in pilot.result(pilot.send(file=str(path)))[1].message
     )
     peer.spin_until(lambda: f"hawk: {path}: terrain_map has the geo_origin 0, 0, 0" in node.output)
-
-
-def test_an_external_vehicle(start, peer, tmp_path):
-    """The pose comes from a topic, in either frame; is_mode_done decides while published."""
-    from geometry_msgs.msg import PoseStamped
-    from std_msgs.msg import Bool
-
-    from rfly_common.ros.qos import COMMANDS, STATE_OUT
-
-    node = start(vehicles="[hawk]", simulate="false", file_folders=f"['{tmp_path}']")
-    pilot = MissionClient(peer)
-    goal = pilot.send([takeoff(0, 0, 12), waypoint(50, 0, 12), waypoint(50, 50, 12)])
-    assert not pilot.command(1).success
-    waiting = peer.spin_until(lambda: pilot.feedback and pilot.feedback[-1])
-    assert (waiting.count, math.isnan(waiting.distance)) == (3, True)
-    assert pilot.params == []
-    poses = peer.publisher(PoseStamped, "hawk/pose", STATE_OUT)
-
-    def fly(x, y, z, ready):
-        pose = PoseStamped()
-        pose.header.frame_id = "map_ned"
-        pose.pose.position.x = float(y)
-        pose.pose.position.y = float(x)
-        pose.pose.position.z = float(-z)
-        pose.pose.orientation.x = 1.0
-        pose.pose.orientation.w = 0.0
-
-        def publish_and_check():
-            poses.publish(pose)
-            return ready()
-
-        return peer.spin_until(publish_and_check)
-
-    fly(0, 0, 0, lambda: pilot.params and pilot.params[-1].current.mode == 1)
-    fly(0, 0, 12, lambda: pilot.params[-1].current.mode == 2)
-
-    # reports decide
-    done_reports = peer.publisher(Bool, "hawk/is_mode_done", COMMANDS)
-    count = len(pilot.params)
-    # the node may discover the publisher later than the publisher the node
-    fly(
-        25, 0, 12, lambda: done_reports.publish(Bool(data=False)) or len(pilot.params) > count + 100
-    )
-    count = len(pilot.params)
-    fly(50, 0, 12, lambda: len(pilot.params) > count + 50)
-    assert pilot.params[-1].current.position.y == 0.0
-    done_reports.publish(Bool(data=True))
-    fly(50, 0, 12, lambda: pilot.params[-1].current.position.y == 50.0)
-    count = len(pilot.params)
-    fly(50, 0, 12, lambda: len(pilot.params) > count + 20)
-    assert pilot.params[-1].current.position.y == 50.0  # the report belonged to the item before
-    done_reports.publish(Bool(data=True))
-
-    status, result = pilot.result(goal)
-    assert (status, result.items_done) == (SUCCEEDED, 3)
-    held = pilot.until_mode(7).current.position
-    assert (held.x, held.y, held.z) == pytest.approx((50, 0, 12))
-    assert not peer.node.get_publishers_info_by_topic("/vehicle_states")
-
-    # no map origin: its home is placed at the vehicle
-    path = tmp_path / "anywhere.waypoints"
-    path.write_text(
-        "QGC WPL 110\n0 1 0 16 0 0 0 0 -35 149 580 1\n1 0 3 22 0 0 0 0 -35 149 9 1\n",
-        encoding="utf-8",
-    )
-
-    pilot.send(file=str(path))
-    target = fly(
-        50, 0, 12, lambda: pilot.params[-1].current.mode == 1 and pilot.params[-1]
-    ).current.position
-    assert (target.x, target.y, target.z) == pytest.approx((50, 0, 21))
-    peer.spin_until(lambda: "item 0 of 0 … 0: TAKEOFF" in node.output)
-    assert "no map origin is known: home of" in node.output
-
-
-def test_an_external_land_air_vehicle(start, peer):
-    """It gets mode requests and set-points, and its reports of its mode count, wherever it is."""
-    from geometry_msgs.msg import PoseStamped
-    from rfly_suite.msg import VehicleMode
-    from std_msgs.msg import String
-
-    from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
-
-    start(vehicles="[hawk]", hawk__uav_type="land-air", simulate="false")
-    publish_ground(peer)
-    terrain = ground()
-    requests = peer.receive(String, "hawk/cmd/mode", COMMANDS)
-    targets = peer.receive(PoseStamped, "hawk/cmd/pose", COMMANDS)
-    poses, modes = (
-        peer.publisher(t, f"hawk/{n}", q)
-        for t, n, q in ((PoseStamped, "pose", STATE_OUT), (VehicleMode, "mode", LATCHED))
-    )
-    pilot = MissionClient(peer)
-    mode = "DISARMED"
-
-    def be(x, y, z, ready):
-        pose = PoseStamped()
-        pose.header.frame_id = "map"
-        pose.pose.position.x = float(x)
-        pose.pose.position.y = float(y)
-        pose.pose.position.z = float(z)
-
-        def publish_and_check():
-            poses.publish(pose)
-            return ready()
-
-        return peer.spin_until(publish_and_check)
-
-    modes.publish(VehicleMode(mode=mode))
-    floor = terrain.altitude(0.0, 0.0)
-    be(0, 0, floor, lambda: pilot.params)
-    assert not targets
-    goal = pilot.send(
-        [waypoint(20, 0, 99), takeoff(20, 0, 30), item(4, (20, 0, 0)), waypoint(20, 30, 99)]
-    )
-
-    # on the road
-    be(0, 0, floor, lambda: requests and requests[-1].data == "arm")
-    modes.publish(VehicleMode(mode="DRIVE"))
-    ahead = be(0, 0, floor, lambda: targets and targets[-1].pose.position.x > 3.0 and targets[-1])
-    assert ahead.header.frame_id == "map"
-    assert ahead.pose.position.z == pytest.approx(
-        terrain.altitude(ahead.pose.position.x, ahead.pose.position.y), abs=0.1
-    )
-    assert pilot.params[-1].current.mode == 2
-
-    # up
-    be(20, 0, terrain.altitude(20.0, 0.0), lambda: pilot.params[-1].current.mode == 1)
-    be(20, 0, terrain.altitude(20.0, 0.0), lambda: requests[-1].data == "takeoff")
-    modes.publish(VehicleMode(mode="TAKEOFF"))
-    count = len(pilot.params)
-    be(20, 0, 30.0, lambda: len(pilot.params) > count + 20)
-    assert pilot.params[-1].current.mode == 1
-
-    # down
-    modes.publish(VehicleMode(mode="FLIGHT"))
-    be(20, 0, 9.0, lambda: pilot.params[-1].current.mode == 4)
-    be(20, 0, 9.0, lambda: requests[-1].data == "land")
-    modes.publish(VehicleMode(mode="DRIVE"))
-
-    # on the road again
-    be(20, 0, 9.0, lambda: pilot.params[-1].current.position.y == 30.0)
-    be(20, 30, 0, goal.done)
-    status, result = pilot.result(goal)
-    assert (status, result.items_done) == (SUCCEEDED, 4)
-
-
-def test_who_disarms_an_external_vehicle_on_its_mission_is_not_overruled(start, peer, tmp_path):
-    """It waits, and says so; armed again it goes on. Another mission arms it, a refused one not."""
-    from diagnostic_msgs.msg import DiagnosticArray
-    from geometry_msgs.msg import PoseStamped
-    from node_harness import diagnostic
-    from rfly_suite.msg import VehicleMode
-    from std_msgs.msg import String
-
-    from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_OUT
-    from rfly_missions.mission.files import Mission, write_mission
-    from rfly_missions.mission.geofence import FenceCircle, Geofence
-    from rfly_missions.mission.items import MissionItem
-
-    elsewhere = Geofence((FenceCircle((60.0, 0.0), 20.0, True),))
-    far = Mission((MissionItem.takeoff((60.0, 0.0, -20.0)),), ORIGIN, fence=elsewhere)
-    write_mission(tmp_path / "far.plan", far, uav_type="land-air")
-    start(
-        vehicles="[hawk]",
-        hawk__uav_type="land-air",
-        simulate="false",
-        file_folders=f"['{tmp_path}']",
-    )
-    publish_ground(peer)
-    requests = peer.receive(String, "hawk/cmd/mode", COMMANDS)
-    heard = peer.receive(DiagnosticArray, "/diagnostics", STATE_OUT)
-    poses = peer.publisher(PoseStamped, "hawk/pose", STATE_OUT)
-    modes = peer.publisher(VehicleMode, "hawk/mode", LATCHED)
-    pilot = MissionClient(peer)
-    pose = PoseStamped()
-    pose.header.frame_id = "map"
-    pose.pose.position.z = float(ground().altitude(0.0, 0.0))
-
-    def until(ready):
-        def publish_and_check():
-            poses.publish(pose)
-            return ready()
-
-        return peer.spin_until(publish_and_check)
-
-    def asked(word):
-        return any(message.data == word for message in requests)
-
-    modes.publish(VehicleMode(mode="DISARMED"))
-    until(lambda: pilot.params)
-    pilot.send([takeoff(0, 0, 30)])
-    until(lambda: asked("arm"))
-    modes.publish(VehicleMode(mode="DRIVE"))
-    until(lambda: asked("takeoff"))
-
-    modes.publish(VehicleMode(mode="DISARMED"))
-    text = "hawk was disarmed: it goes on once it is armed"
-    until(lambda: (d := diagnostic(heard, "missions")) and text in d[1])
-    requests.clear()
-    count = len(pilot.params)
-    until(lambda: len(pilot.params) > count + 40)
-    assert not requests
-
-    # the mission goes on while another one is refused
-    status, result = pilot.result(pilot.send(file=str(tmp_path / "far.plan")))
-    assert (status, "the vehicle breaches" in result.message) == (ABORTED, True)
-    count = len(pilot.params)
-    until(lambda: len(pilot.params) > count + 40)
-    assert not requests
-
-    modes.publish(VehicleMode(mode="DRIVE"))
-    until(lambda: asked("takeoff"))
-    modes.publish(VehicleMode(mode="DISARMED"))
-    until(lambda: (d := diagnostic(heard, "missions")) and text in d[1])
-    pilot.send([takeoff(0, 0, 20)])
-    until(lambda: asked("arm"))
 
 
 def test_it_stops_in_order_with_goals_on_the_way(start, peer):
