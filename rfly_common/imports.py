@@ -46,13 +46,12 @@ def attach_stub(
 
 _EXTRAS = {
     "distributed": "sweep",
-    "google": "learn",
     "gymnasium": "learn",
     "mapbox_earcut": "mesh",
     "matplotlib": "plot",
     "mcap": "log",
     "mcap_ros2": "log",
-    "onnx": "train",
+    "onnx": "learn",
     "onnxruntime": "learn",
     "onnxscript": "train",
     "osmium": "osm",
@@ -69,7 +68,7 @@ _EXTRAS = {
     "websockets": "foxglove",
 }
 """Extras of pyproject.toml, by module."""
-_DISTRIBUTIONS = {"google": "protobuf", "mcap_ros2": "mcap-ros2-support"}
+_DISTRIBUTIONS = {"mcap_ros2": "mcap-ros2-support"}
 """Names of distributions that differ from their module's."""
 
 

@@ -13,11 +13,9 @@ size of the file; a run at load that takes longer than LONGEST_RUN_S is ended be
 
 from __future__ import annotations
 
-import enum
 import functools
 import math
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -46,55 +44,8 @@ OPERATIONS = frozenset(_NAMES.split())
 """Operations that a network may have: none repeats others, or takes a size from its input."""
 _PRODUCTS = frozenset({"MatMul", "Gemm"})
 """Operations that multiply matrices."""
-
-
-class _Model(enum.IntEnum):
-    """Fields of an ONNX ModelProto."""
-
-    GRAPH = 7
-    FUNCTIONS = 25
-
-
-class _Graph(enum.IntEnum):
-    """Fields of a GraphProto."""
-
-    NODE = 1
-    INITIALIZER = 5
-    INPUT = 11
-    SPARSE_INITIALIZER = 15
-
-
-class _Node(enum.IntEnum):
-    """Fields of a NodeProto."""
-
-    INPUT = 1
-    OUTPUT = 2
-    OPERATION = 4
-    ATTRIBUTE = 5
-    DOMAIN = 7
-
-
-class _Attribute(enum.IntEnum):
-    """Fields of an AttributeProto that hold messages."""
-
-    TENSOR = 5
-    GRAPH = 6
-    TENSORS = 10
-    GRAPHS = 11
-    SPARSE_TENSOR = 22
-    SPARSE_TENSORS = 23
-
-
-class _Tensor(enum.IntEnum):
-    """Fields of a TensorProto."""
-
-    NAME = 8
-    EXTERNAL_DATA = 13
-    DATA_LOCATION = 14
-
-
-_OTHER_ATTRIBUTES = frozenset(_Attribute) - {_Attribute.TENSOR}
-"""Attributes that no allowed operation needs."""
+_OTHER_VALUES = frozenset({"g", "graphs", "tensors", "sparse_tensor", "sparse_tensors"})
+"""Values of an attribute that no allowed operation needs."""
 
 
 class PolicyNetwork:
@@ -188,103 +139,68 @@ def _bound_memory() -> None:
 
 def _check(content: bytes) -> None:
     """Raise ConfigError for a model that does more than layers do."""
-    parts: list[tuple[int, bytes]] = []
-    for field, graph in _messages(content):
-        if field == _Model.FUNCTIONS:
-            raise ConfigError("it has functions of its own, expected operations alone")
-        if field == _Model.GRAPH:
-            parts += _messages(graph)
+    model = require("onnx", "a policy").ModelProto.FromString(content)
+    graph = model.graph
+    if model.functions:
+        raise ConfigError("it has functions of its own, expected operations alone")
+    if graph.sparse_initializer:
+        raise ConfigError("it has sparse tensors, expected dense ones")
+    if len(graph.node) > MOST_NODES:
+        raise ConfigError(f"more than {MOST_NODES} operations")
 
     # sizes of constants by name, bytes; an operation's may be larger than what is there
-    sizes: dict[str, int] = {}
-    for part, data in parts:
-        if part == _Graph.SPARSE_INITIALIZER:
-            raise ConfigError("it has sparse tensors, expected dense ones")
-        if part == _Graph.INITIALIZER:
-            sizes |= dict.fromkeys(_names(data, _Tensor.NAME), len(data))
-            _check_tensor(data)
-    inputs = {name for part, data in parts if part == _Graph.INPUT for name in _names(data, 1)}
-
-    nodes = [data for part, data in parts if part == _Graph.NODE]
-    if len(nodes) > MOST_NODES:
-        raise ConfigError(f"more than {MOST_NODES} operations")
-    depends = inputs - sizes.keys()
-    for node in nodes:
+    sizes: dict[str, int] = {tensor.name: tensor.ByteSize() for tensor in graph.initializer}
+    for tensor in graph.initializer:
+        _check_tensor(tensor)
+    depends = {side.name for side in graph.input} - sizes.keys()
+    for node in graph.node:
         _check_node(node)
         _check_work(node, depends, sizes)
 
 
-def _check_node(node: bytes) -> None:
+def _check_node(node: Any) -> None:
     """Raise ConfigError for an operation that is none of OPERATIONS."""
-    operation = ""
-    for field, data in _messages(node):
-        if field == _Node.OPERATION:
-            operation = data.decode(errors="replace")
-        elif field == _Node.DOMAIN and data not in (b"", b"ai.onnx"):
-            raise ConfigError(f"operation of {data.decode(errors='replace')!r}, expected ONNX's")
-        elif field == _Node.ATTRIBUTE:
-            for kind, value in _messages(data):
-                if kind in _OTHER_ATTRIBUTES:
-                    raise ConfigError("an attribute is a graph or a list of tensors")
-                if kind == _Attribute.TENSOR:
-                    _check_tensor(value)
-    if operation not in OPERATIONS:
+    if node.domain not in ("", "ai.onnx"):
+        raise ConfigError(f"operation of {node.domain!r}, expected ONNX's")
+    for attribute in node.attribute:
+        if any(field.name in _OTHER_VALUES for field, _ in attribute.ListFields()):
+            raise ConfigError("an attribute is a graph or a list of tensors")
+        _check_tensor(attribute.t)
+    if node.op_type not in OPERATIONS:
         raise ConfigError(
-            f"operation {operation!r}, expected one of {', '.join(sorted(OPERATIONS))}"
+            f"operation {node.op_type!r}, expected one of {', '.join(sorted(OPERATIONS))}"
         )
 
 
-def _check_work(node: bytes, depends: set[str], sizes: dict[str, int]) -> None:
+def _check_work(node: Any, depends: set[str], sizes: dict[str, int]) -> None:
     """Raise ConfigError for an operation that may work for long.
 
     `depends`: names of what depends on the network's input; `sizes`: of constants, bytes. The
     names of its outputs are added to one of them.
     """
-    operation = _names(node, _Node.OPERATION)[-1]
-    inputs = _names(node, _Node.INPUT)
+    operation = node.op_type
+    inputs = list(node.input)
     if len(inputs) > MOST_INPUTS:
         raise ConfigError(f"{operation} of {len(inputs)} inputs, expected at most {MOST_INPUTS}")
-    outputs = _names(node, _Node.OUTPUT)
     given = [name for name in inputs if name]
     if not set(given) <= depends | sizes.keys():
         raise ConfigError(f"{operation} comes before its inputs, expected operations in order")
     if not depends.isdisjoint(given):
         if operation in _PRODUCTS and depends.issuperset(inputs[:2]):
             raise ConfigError(f"{operation} without a constant, expected one of its two inputs")
-        depends.update(outputs)
+        depends.update(node.output)
         return
 
     work = math.prod(sizes[name] for name in given) if given else 0
     if work > MOST_FOLDED:
         raise ConfigError(f"{operation} of large constants, expected its result in their place")
-    sizes |= dict.fromkeys(outputs, max(work, len(node)))
+    sizes |= dict.fromkeys(node.output, max(work, node.ByteSize()))
 
 
-def _check_tensor(tensor: bytes) -> None:
+def _check_tensor(tensor: Any) -> None:
     """Raise ConfigError for a tensor whose numbers are in another file."""
-    for field in _fields(tensor):
-        number = field.field_number
-        if number == _Tensor.EXTERNAL_DATA or (number == _Tensor.DATA_LOCATION and field.data):
-            raise ConfigError("a tensor's numbers are in another file, expected all in one")
-
-
-def _names(message: bytes, number: int) -> list[str]:
-    """Return the texts in a field of a message."""
-    return [data.decode(errors="replace") for field, data in _messages(message) if field == number]
-
-
-def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and content of a message's fields that are messages or strings."""
-    for field in _fields(data):
-        if isinstance(field.data, bytes):
-            yield field.field_number, field.data
-
-
-def _fields(data: bytes) -> Any:
-    """Return all fields of a message."""
-    unknown_fields = require("google.protobuf.unknown_fields", "a policy")
-    message = require("google.protobuf.empty_pb2", "a policy").Empty.FromString(data)
-    return unknown_fields.UnknownFieldSet(message)
+    if tensor.external_data or tensor.data_location:
+        raise ConfigError("a tensor's numbers are in another file, expected all in one")
 
 
 def _first_line(error: Exception) -> str:

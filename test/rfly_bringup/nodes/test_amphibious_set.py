@@ -224,7 +224,7 @@ def test_estimator_controllers_and_guidance_share_a_process(arguments, expected)
     assert shown == expected
 
 
-@pytest.mark.needs("onnxruntime")
+@pytest.mark.needs("onnx", "onnxruntime")
 def test_a_policy_of_sensors_brings_its_set_for_all_nodes() -> None:
     def sets(name: str, **more: str) -> dict[str, str]:
         given = {"scenario": "hop", "policy": str(shipped_policy(name)), **more}

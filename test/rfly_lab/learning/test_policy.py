@@ -60,7 +60,7 @@ from rfly_lab.learning.tasks import TASKS
 from rfly_lab.learning.views import NAMES
 from rfly_terrain.height_map.height_map import HeightMap
 
-needs_runtime = pytest.mark.needs("onnxruntime")
+needs_runtime = pytest.mark.needs("onnx", "onnxruntime")
 onnx = late_module("onnx")
 RTK = SensorParameters.load("scale_rtk")
 SHIPPED = ("hover", "waypoints", "hop", "hover_by_sensors")

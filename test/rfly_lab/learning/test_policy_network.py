@@ -18,7 +18,7 @@ from rfly_lab import Policy, shipped_policy
 from rfly_lab.learning import policy_network
 from rfly_lab.learning.policy_network import MOST_NODES, PolicyNetwork
 
-pytestmark = pytest.mark.needs("onnxruntime")
+pytestmark = pytest.mark.needs("onnx", "onnxruntime")
 
 
 def varint(number: int) -> bytes:

@@ -16,7 +16,7 @@ import pytest
 
 from rfly_lab import shipped_policy
 
-pytestmark = [pytest.mark.ros, pytest.mark.needs("onnxruntime")]
+pytestmark = [pytest.mark.ros, pytest.mark.needs("onnx", "onnxruntime")]
 
 
 class Puppet:
