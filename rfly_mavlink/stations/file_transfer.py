@@ -21,7 +21,6 @@ import time as system_time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any, BinaryIO, NamedTuple
 
 from rfly_common.files import open_regular
@@ -54,62 +53,13 @@ _PAYLOAD_BYTES = 251
 _HEADER = struct.Struct("<HBBBBBxI")
 
 
-class Opcode(IntEnum):
-    """MAV_FTP_OPCODE."""
-
-    NONE = 0
-    TERMINATE_SESSION = 1
-    RESET_SESSIONS = 2
-    LIST_DIRECTORY = 3
-    OPEN_FILE_RO = 4
-    READ_FILE = 5
-    CREATE_FILE = 6
-    WRITE_FILE = 7
-    REMOVE_FILE = 8
-    CREATE_DIRECTORY = 9
-    REMOVE_DIRECTORY = 10
-    OPEN_FILE_WO = 11
-    TRUNCATE_FILE = 12
-    RENAME = 13
-    CALC_FILE_CRC = 14
-    BURST_READ_FILE = 15
-    ACK = 128
-    NAK = 129
-
-
-WRITING = frozenset(
-    {
-        Opcode.CREATE_FILE,
-        Opcode.WRITE_FILE,
-        Opcode.CREATE_DIRECTORY,
-        Opcode.REMOVE_DIRECTORY,
-        Opcode.OPEN_FILE_WO,
-        Opcode.TRUNCATE_FILE,
-        Opcode.RENAME,
-    }
-)
-"""Requests that would change something, all refused."""
-
-
-class FtpError(IntEnum):
-    """MAV_FTP_ERR."""
-
-    FAIL_ERRNO = 2
-    INVALID_DATA_SIZE = 3
-    INVALID_SESSION = 4
-    NO_SESSIONS_AVAILABLE = 5
-    EOF = 6
-    UNKNOWN_COMMAND = 7
-    FILE_PROTECTED = 9
-    FILE_NOT_FOUND = 10
-
-
 class Nak(Exception):
-    """A refused request."""
+    """A refused request, by the name of its MAV_FTP_ERR; FAILERRNO has a number of the system."""
 
-    def __init__(self, error: FtpError, number: int = 0) -> None:
-        super().__init__(error.name)
-        self.data = bytes((error, number)) if error is FtpError.FAIL_ERRNO else bytes((error,))
+    def __init__(self, error: str, number: int = 0) -> None:
+        super().__init__(error)
+        code = getattr(load_dialect(), f"MAV_FTP_ERR_{error}")
+        self.data = bytes((code, number)) if error == "FAILERRNO" else bytes((code,))
 
 
 class FtpPacket(NamedTuple):
@@ -149,11 +99,11 @@ class _Entry:
         if self.log is None:
             return io.BytesIO(self.content)
         if self.log.path.is_symlink():
-            raise Nak(FtpError.FILE_NOT_FOUND)
+            raise Nak("FILENOTFOUND")
         try:
             return open_regular(self.log.path)
         except OSError as error:
-            raise Nak(FtpError.FAIL_ERRNO, _errno(error)) from None
+            raise Nak("FAILERRNO", _errno(error)) from None
 
 
 @dataclass
@@ -219,16 +169,29 @@ class FileTransfer:
         self._wall = 0.0
         self._armed = False
 
+        d = self._d
+        self._writing = frozenset(
+            {
+                d.MAV_FTP_OPCODE_CREATEFILE,
+                d.MAV_FTP_OPCODE_WRITEFILE,
+                d.MAV_FTP_OPCODE_CREATEDIRECTORY,
+                d.MAV_FTP_OPCODE_REMOVEDIRECTORY,
+                d.MAV_FTP_OPCODE_OPENFILEWO,
+                d.MAV_FTP_OPCODE_TRUNCATEFILE,
+                d.MAV_FTP_OPCODE_RENAME,
+            }
+        )
+        """Requests that would change something, all refused."""
         self._actions: dict[int, Callable[[FtpPacket, Peer], FtpPacket | None]] = {
-            Opcode.NONE: lambda request, _: _reply(request),
-            Opcode.TERMINATE_SESSION: self._terminate,
-            Opcode.RESET_SESSIONS: self._reset,
-            Opcode.LIST_DIRECTORY: self._list,
-            Opcode.OPEN_FILE_RO: self._open,
-            Opcode.READ_FILE: self._read,
-            Opcode.REMOVE_FILE: self._remove,
-            Opcode.CALC_FILE_CRC: self._begin_checksum,
-            Opcode.BURST_READ_FILE: self._begin_burst,
+            d.MAV_FTP_OPCODE_NONE: lambda request, _: _reply(request),
+            d.MAV_FTP_OPCODE_TERMINATESESSION: self._terminate,
+            d.MAV_FTP_OPCODE_RESETSESSION: self._reset,
+            d.MAV_FTP_OPCODE_LISTDIRECTORY: self._list,
+            d.MAV_FTP_OPCODE_OPENFILERO: self._open,
+            d.MAV_FTP_OPCODE_READFILE: self._read,
+            d.MAV_FTP_OPCODE_REMOVEFILE: self._remove,
+            d.MAV_FTP_OPCODE_CALCFILECRC: self._begin_checksum,
+            d.MAV_FTP_OPCODE_BURSTREADFILE: self._begin_burst,
         }
 
     def handle(self, message: Any, wall: float, armed: bool, address: Address) -> None:
@@ -236,7 +199,7 @@ class FileTransfer:
         peer = peer_of(message, address)
         payload = bytes(message.payload)
         request = FtpPacket.of_payload(payload)
-        if request.opcode in (Opcode.ACK, Opcode.NAK):
+        if request.opcode in (self._d.MAV_FTP_OPCODE_ACK, self._d.MAV_FTP_OPCODE_NAK):
             return
 
         # the reply was lost
@@ -251,7 +214,7 @@ class FileTransfer:
         try:
             answer = self._answer(request, peer)
         except Nak as refusal:
-            answer = _reply(request, refusal.data, opcode=Opcode.NAK)
+            answer = _reply(request, refusal.data, refused=True)
 
         self._answered.pop(peer, None)
         if answer is not None:
@@ -261,10 +224,10 @@ class FileTransfer:
             self._reply_to(peer, answer)
 
     def _answer(self, request: FtpPacket, peer: Peer) -> FtpPacket | None:
-        if request.opcode in WRITING:
-            raise Nak(FtpError.FILE_PROTECTED)
+        if request.opcode in self._writing:
+            raise Nak("FILEPROTECTED")
         if request.opcode not in self._actions:
-            raise Nak(FtpError.UNKNOWN_COMMAND)
+            raise Nak("UNKNOWNCOMMAND")
         return self._actions[request.opcode](request, peer)
 
     def tick(self, wall: float) -> None:
@@ -303,7 +266,7 @@ class FileTransfer:
                 file: _Entry(len(content), content) for file, content in self._metadata().items()
             }
         if name != LOGS:
-            raise Nak(FtpError.FILE_NOT_FOUND)
+            raise Nak("FILENOTFOUND")
 
         if self._wall - self._listed_at > LISTING_S:
             self._listed_at = self._wall
@@ -312,10 +275,10 @@ class FileTransfer:
 
     def _find(self, path: tuple[str, ...]) -> _Entry:
         if len(path) != 2:
-            raise Nak(FtpError.FILE_NOT_FOUND)
+            raise Nak("FILENOTFOUND")
         entry = self._folder(path[0]).get(path[1])
         if entry is None:
-            raise Nak(FtpError.FILE_NOT_FOUND)
+            raise Nak("FILENOTFOUND")
         return entry
 
     def _list(self, request: FtpPacket, _: Peer) -> FtpPacket:
@@ -325,7 +288,7 @@ class FileTransfer:
         elif len(path) == 1:
             entries = [_line(name, entry) for name, entry in self._folder(path[0]).items()]
         else:
-            raise Nak(FtpError.FILE_NOT_FOUND)
+            raise Nak("FILENOTFOUND")
 
         data = b""
         for entry in entries[request.offset :]:
@@ -333,18 +296,18 @@ class FileTransfer:
                 break
             data += entry + b"\0"
         if not data:
-            raise Nak(FtpError.EOF)
+            raise Nak("EOF")
         return _reply(request, data)
 
     def _remove(self, request: FtpPacket, _: Peer) -> FtpPacket:
         log = self._find(_path(request)).log
         is_written = log is not None and system_time.time() - log.changed < STILL_WRITTEN_S
         if log is None or is_written or self._armed or not self._logs.may_erase:
-            raise Nak(FtpError.FILE_PROTECTED)
+            raise Nak("FILEPROTECTED")
         try:
             log.path.unlink()
         except OSError as error:
-            raise Nak(FtpError.FAIL_ERRNO, _errno(error)) from None
+            raise Nak("FAILERRNO", _errno(error)) from None
         self._listed_at = -float("inf")
         return _reply(request)
 
@@ -354,7 +317,7 @@ class FileTransfer:
         entry = self._find(_path(request))
         addresses = [owner.address for owner, _ in self._sessions]
         if addresses.count(peer.address) >= MOST_SESSIONS_EACH or len(addresses) >= MOST_SESSIONS:
-            raise Nak(FtpError.NO_SESSIONS_AVAILABLE)
+            raise Nak("NOSESSIONSAVAILABLE")
 
         # the number that the station proposes: MAVProxy reads replies with no other one
         numbers = (request.session, *range(MOST_SESSIONS))
@@ -365,7 +328,7 @@ class FileTransfer:
     def _session(self, request: FtpPacket, peer: Peer) -> _Session:
         session = self._sessions.get((peer, request.session))
         if session is None:
-            raise Nak(FtpError.INVALID_SESSION)
+            raise Nak("INVALIDSESSION")
         session.used_at = self._wall
         return session
 
@@ -389,7 +352,7 @@ class FileTransfer:
         session = self._session(request, peer)
         data = _part(session, request.offset, _chunk(request))
         if not data:
-            raise Nak(FtpError.EOF)
+            raise Nak("EOF")
         return _reply(request, data)
 
     # --- bursts
@@ -407,7 +370,7 @@ class FileTransfer:
 
             try:
                 data = _part(session, burst.offset, session.chunk)
-                refusal = Nak(FtpError.EOF)
+                refusal = Nak("EOF")
             except Nak as failure:
                 data = b""
                 refusal = failure
@@ -418,7 +381,10 @@ class FileTransfer:
                 session.burst = burst._replace(seq=(burst.seq + 1) % 65536, offset=offset)
             else:
                 end = burst._replace(
-                    opcode=Opcode.NAK, size=len(refusal.data), data=refusal.data, burst_complete=1
+                    opcode=self._d.MAV_FTP_OPCODE_NAK,
+                    size=len(refusal.data),
+                    data=refusal.data,
+                    burst_complete=1,
                 )
                 self._reply_to(session.peer, end)
                 session.burst = None
@@ -432,7 +398,7 @@ class FileTransfer:
             return
         self._stop_checksum(peer)
         if len(self._checksums) >= MOST_CHECKSUMS:
-            raise Nak(FtpError.NO_SESSIONS_AVAILABLE)
+            raise Nak("NOSESSIONSAVAILABLE")
         self._checksums[peer] = _Checksum(request, entry.open(), entry.size)
 
     def _stop_checksum(self, peer: Peer) -> None:
@@ -447,8 +413,8 @@ class FileTransfer:
             reply = _reply(request, struct.pack("<I", checksum.value))
         except OSError as error:
             data = b""
-            refusal = Nak(FtpError.FAIL_ERRNO, _errno(error))
-            reply = _reply(request, refusal.data, opcode=Opcode.NAK)
+            refusal = Nak("FAILERRNO", _errno(error))
+            reply = _reply(request, refusal.data, refused=True)
 
         checksum.left -= len(data)
         checksum.value = file_crc(data, checksum.value)
@@ -458,13 +424,14 @@ class FileTransfer:
 
 
 def _reply(
-    request: FtpPacket, data: bytes = b"", opcode: int = Opcode.ACK, session: int | None = None
+    request: FtpPacket, data: bytes = b"", *, refused: bool = False, session: int | None = None
 ) -> FtpPacket:
     """Return the reply to a request; its sequence number is the next one."""
+    d = load_dialect()
     return FtpPacket(
         (request.seq + 1) % 65536,
         request.session if session is None else session,
-        opcode,
+        d.MAV_FTP_OPCODE_NAK if refused else d.MAV_FTP_OPCODE_ACK,
         len(data),
         request.opcode,
         0,
@@ -476,7 +443,7 @@ def _reply(
 def _path(request: FtpPacket) -> tuple[str, ...]:
     """Return the names in a path; raise Nak for one that names nothing here."""
     if request.size > DATA_BYTES:
-        raise Nak(FtpError.INVALID_DATA_SIZE)
+        raise Nak("INVALIDDATASIZE")
     text = os.fsdecode(request.data[: request.size].rstrip(b"\0"))
     return tuple(name for name in text.split("/") if name)
 
@@ -498,7 +465,7 @@ def _part(session: _Session, offset: int, size: int) -> bytes:
         session.file.seek(offset)
         return session.file.read(max(0, min(size, session.size - offset)))
     except OSError as error:
-        raise Nak(FtpError.FAIL_ERRNO, _errno(error)) from None
+        raise Nak("FAILERRNO", _errno(error)) from None
 
 
 def _errno(error: OSError) -> int:

@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import io
-import json
 import math
-import struct
 from typing import Any
 
 import cv2
@@ -51,26 +49,25 @@ def terrain_glb(mesh: TerrainMesh, lit: bool = True, is_photo: bool = False) -> 
         process=False,
     )
 
-    # glTF's y is up; viser turns it back, as it does for every trimesh object
-    data: bytes = trimesh.Scene(surface).export(file_type="glb", include_normals=True)
-    document, rest = _taken_apart(data)
-    [material] = document["materials"]
     east, north, _ = np.ptp(mesh.vertices, axis=0).tolist()
-    for name in tiles:
-        scale = [east / TILE_M[name], north / TILE_M[name]]
-        material[name]["extensions"] = {"KHR_texture_transform": {"scale": scale}}
-    if not lit:
-        brightness = 1.0 if is_photo else UNLIT
-        material["extensions"] = {"KHR_materials_unlit": {}}
-        material["pbrMetallicRoughness"]["baseColorFactor"] = [*[brightness] * 3, 1.0]
-    if is_photo:
-        document["samplers"] = [{"wrapS": _CLAMP_TO_EDGE, "wrapT": _CLAMP_TO_EDGE}]
-        document["textures"][0]["sampler"] = 0
-    if lit:
-        _keep_normals(document)
-    used = {"KHR_texture_transform": bool(tiles), "KHR_materials_unlit": not lit}
-    document["extensionsUsed"] = [name for name, is_used in used.items() if is_used]
-    return _put_together(document, rest)
+
+    def add(document: dict[str, Any]) -> None:
+        """Add what trimesh does not write."""
+        [material] = document["materials"]
+        for name in tiles:
+            scale = [east / TILE_M[name], north / TILE_M[name]]
+            material[name]["extensions"] = {"KHR_texture_transform": {"scale": scale}}
+            document["extensionsUsed"] = ["KHR_texture_transform"]
+        if is_photo:
+            document["samplers"] = [{"wrapS": _CLAMP_TO_EDGE, "wrapT": _CLAMP_TO_EDGE}]
+            document["textures"][0]["sampler"] = 0
+        if lit:
+            _keep_normals(document)
+        else:
+            _draw_without_light(document, material, 1.0 if is_photo else UNLIT)
+
+    # glTF's y is up; viser turns it back, as it does for every trimesh object
+    return bytes(surface.export(file_type="glb", include_normals=True, tree_postprocessor=add))
 
 
 def coloured_glb(mesh: TerrainMesh, brightness: float) -> bytes:
@@ -95,18 +92,21 @@ def coloured_glb(mesh: TerrainMesh, brightness: float) -> bytes:
         vertex_colors=np.round(255.0 * light).astype(np.uint8),
         process=False,
     )
-    document, rest = _taken_apart(
-        trimesh.Scene(surface).export(file_type="glb", include_normals=False)
-    )
-    document["materials"] = [
-        {
-            "pbrMetallicRoughness": {"baseColorFactor": [*[brightness] * 3, 1.0]},
-            "extensions": {"KHR_materials_unlit": {}},
-        }
-    ]
-    document["meshes"][0]["primitives"][0]["material"] = 0
+
+    def add(document: dict[str, Any]) -> None:
+        """Add what trimesh does not write."""
+        document["materials"] = [{"pbrMetallicRoughness": {}}]
+        document["meshes"][0]["primitives"][0]["material"] = 0
+        _draw_without_light(document, document["materials"][0], brightness)
+
+    return bytes(surface.export(file_type="glb", include_normals=False, tree_postprocessor=add))
+
+
+def _draw_without_light(document: dict[str, Any], material: Any, brightness: float) -> None:
+    """Make a material as bright as its colours, times `brightness`."""
+    material["extensions"] = {"KHR_materials_unlit": {}}
+    material["pbrMetallicRoughness"]["baseColorFactor"] = [*[brightness] * 3, 1.0]
     document["extensionsUsed"] = ["KHR_materials_unlit"]
-    return _put_together(document, rest)
 
 
 def _keep_normals(document: dict[str, Any]) -> None:
@@ -134,20 +134,3 @@ def _jpeg(picture: Any) -> Image.Image:
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "JPEG", quality=90)
     return Image.open(file)
-
-
-def _taken_apart(glb: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return the JSON and the other chunks of a binary glTF, to add what trimesh does not write.
-
-    Header, chunk of JSON, other chunks: glTF 2.0, section 4.4.
-    """
-    size = int.from_bytes(glb[12:16], "little")
-    return json.loads(glb[20 : 20 + size]), glb[20 + size :]
-
-
-def _put_together(document: dict[str, Any], rest: bytes) -> bytes:
-    """Return the binary glTF of a JSON and other chunks."""
-    text = json.dumps({name: part for name, part in document.items() if part != []}).encode()
-    text += b" " * (-len(text) % 4)
-    header = struct.pack("<4s4I", b"glTF", 2, 20 + len(text) + len(rest), len(text), 0x4E4F534A)
-    return header + text + rest
