@@ -44,19 +44,12 @@ from rfly_trajectory.kernels.manoeuvre_kernels import (
     circle_of,
     fallen_back,
     limited,
-    wrapped,
     write_fallback,
     write_intent,
 )
 from rfly_trajectory.kernels.neighbour_kernels import CellGrid, grid_of, points_around
-from rfly_trajectory.kernels.tables import (
-    FIXED_WING,
-    GROUND,
-    MULTIROTOR,
-    AbilityTable,
-    Prisms,
-    Strangers,
-)
+from rfly_trajectory.kernels.option_kernels import MAX_OPTIONS, option_cost, write_options
+from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, AbilityTable, Prisms, Strangers
 
 # what a vehicle did in a step
 FOLLOWED = 0
@@ -79,37 +72,18 @@ COMFORT = 0.25
 
 CONFLICT_COST = 3.0
 """Cost of meeting an intent at once, in units of losing the whole wished speed."""
-CHANGE_COST = 0.15
-"""Cost of another choice than before, in the same units."""
 WAIT_COST = 0.25
 """Cost of each second of waiting so far."""
-LEFT_COST = 0.02
-"""Cost of passing on the left."""
-CLIMB_COST = 0.5
-"""Cost of climbing or sinking as fast as possible against the wish."""
 LONGEST_WAIT = 8.0
 """Time of waiting that costs more than a shorter one, s."""
-LEAST_CRUISE = 0.1
-"""Least speed by which costs are divided, m/s."""
 STANDS = 0.1
 """Share of the wished speed below which a vehicle waits."""
 
-OFFSETS = np.radians(
-    (0.0, -15.0, 15.0, -35.0, 35.0, -60.0, 60.0, -90.0, 90.0, -135.0, 135.0, 180.0)
-)
-"""Courses that are tried beside the wished one, rad."""
-SHARES = np.array((1.0, 0.6, 0.3))
-"""Speeds that are tried, as shares of the wished one."""
-REVERSE = (0.1, 0.25)
-"""Speeds backwards that are tried, as shares of the largest one."""
-BACK_TURN_COST = 0.5
-"""Cost of backing off in such a bend that the vehicle looks away from its wish."""
 BACK_OFF = (2.0, 0.7, 5)
 """Time for which a vehicle that begins to back off goes on with it, s: the least one, and steps by
 which it differs between vehicles with successive numbers, so that two do not come back together."""
 BACK_OFF_ROOM = 0.9
 """Time for which the way behind has to be free for that, s."""
-MAX_OPTIONS = 64
 
 
 class Scene(NamedTuple):
@@ -454,92 +428,6 @@ def room_beside_strangers(
 
 
 @inner_kernel
-def write_option(options: Floats, count: int, course: float, speed: float, climb: float) -> int:
-    """Write one more wish -> options; return their number."""
-    options[count, 0] = course
-    options[count, 1] = speed
-    options[count, 2] = climb
-    options[count, 3] = 0.0
-    return count + 1
-
-
-@inner_kernel
-def write_options(able: AbilityTable, i: int, state: State, wish: Floats, options: Floats) -> int:
-    """Write the wishes that are tried, (m, 4), the first one the vehicle's own -> options.
-
-    Return their number.
-    """
-    options[0] = wish
-    count = 1
-    course = wish[0]
-    speed = wish[1]
-    climb = wish[2]
-    kind = able.kind[i]
-    cruise = max(abs(speed), 0.3 * able.most[i])
-
-    # slower on the same way
-    for share in SHARES[1:]:
-        options[count] = wish
-        options[count, 1] = max(share * speed, able.least[i])
-        options[count, 3] = share * wish[3]
-        count += 1
-    if able.least[i] == 0.0:
-        count = write_option(options, count, course, 0.0, climb)
-
-    # other courses
-    offsets = 9 if kind != MULTIROTOR else len(OFFSETS)
-    for offset in OFFSETS[1:offsets]:
-        for share in SHARES:
-            slower = max(share * cruise, able.least[i])
-            if share < 1.0 and slower == able.least[i] and kind == FIXED_WING:
-                continue
-            count = write_option(options, count, course + offset, slower, climb)
-
-    # higher, lower or backwards
-    if kind == GROUND:
-        for share in REVERSE:
-            for turn in (-0.6, 0.0, 0.6):
-                count = write_option(options, count, state[3] + turn, -share * able.most[i], 0.0)
-    else:
-        for rise in (-1.0, 1.0):
-            for offset in OFFSETS[:5]:
-                count = write_option(
-                    options, count, course + offset, max(speed, able.least[i]), rise * able.climb[i]
-                )
-            if able.least[i] == 0.0:
-                count = write_option(options, count, course, 0.0, rise * able.climb[i])
-    return count
-
-
-@inner_kernel
-def option_cost(
-    able: AbilityTable, i: int, option: Floats, wish: Floats, choice: Floats, waited: float
-) -> float:
-    """Return what an option costs without conflicts; 1 is the loss of the whole wished speed."""
-    cruise = max(abs(wish[1]), 0.3 * able.most[i], LEAST_CRUISE)
-    vx = option[1] * math.cos(option[0])
-    vy = option[1] * math.sin(option[0])
-    wish_x = wish[1] * math.cos(wish[0])
-    wish_y = wish[1] * math.sin(wish[0])
-    cost = math.hypot(vx - wish_x, vy - wish_y) / cruise
-    if option[1] < 0.0 <= wish[1]:
-        # who backs off turns to where it will go
-        turn = abs(wrapped(option[0] - wish[0])) / math.pi
-        cost = (wish[1] - option[1]) / cruise + BACK_TURN_COST * turn
-
-    change_x = vx - choice[1] * math.cos(choice[0])
-    change_y = vy - choice[1] * math.sin(choice[0])
-    cost += CHANGE_COST * math.hypot(change_x, change_y) / cruise
-    if able.climb[i] > 0.0:
-        cost += CLIMB_COST * abs(option[2] - wish[2]) / able.climb[i]
-        cost += CHANGE_COST * abs(option[2] - choice[2]) / able.climb[i]
-
-    if wrapped(option[0] - wish[0]) > 1e-3:
-        cost += LEFT_COST * (1.0 + waited)
-    return cost
-
-
-@inner_kernel
 def cost_beside_intents(cost: float, soonest: float, stands: bool, waited: float) -> float:
     """Return what an option costs that meets something after some seconds; inf: never."""
     horizon = INTENT_STEP * (INTENT_PLACES - 1)
@@ -576,6 +464,81 @@ def write_trial(
         after = advanced(able, i, state, (option[0], option[1], option[2]), dt)
     last = write_fallback(able, i, after, dt, 1, trial)
     return after, last, circle_of(able, i, after)
+
+
+@inner_kernel
+def best_option(
+    able: AbilityTable,
+    i: int,
+    memory: Memory,
+    plans: Plans,
+    ways: _Ways,
+    scene: Scene,
+    near: _Near,
+    counts: Counts,
+    dt: float,
+    soonest: float,
+    so_far: tuple[int, float],
+    options: Floats,
+    costs: Floats,
+    known: Bools,
+    intent: Floats,
+    trial: Floats,
+) -> tuple[int, float]:
+    """Return the number of the option that vehicle i takes, -1 for none, and its room, m.
+
+    The room is that beside strangers, 0 if there is enough. The own wish meets something after
+    `soonest` seconds; `so_far` is what is known of it, as this function returns it.
+    """
+    best, best_room = so_far
+    state = state_of(memory.state, i)
+    wish = plans.wish[i]
+    waited = memory.waited[i]
+    backs = memory.backing[i] > 0.0
+    count = write_options(able, i, state, wish, options)
+    if backs:
+        options[count] = memory.choice[i]
+        count += 1
+
+    # each costs at least what it costs without conflicts, which is quickly known
+    for number in range(count):
+        costs[number] = option_cost(able, i, options[number], wish, memory.choice[i], waited)
+        known[number] = False
+    if backs:
+        # who backs off goes on with it
+        write_intention(able, i, state, options[count - 1], intent)
+        soonest_other = first_conflict(able, i, intent, ways, scene, near, counts, waited)
+        if soonest_other >= BACK_OFF_ROOM:
+            costs[count - 1] = -1.0
+            known[count - 1] = True
+
+    tried = 0
+    while tried < count:
+        number = int(np.argmin(costs[:count]))
+        if not known[number]:
+            known[number] = True
+            soonest_other = soonest
+            if number > 0:
+                write_intention(able, i, state, options[number], intent)
+                soonest_other = first_conflict(able, i, intent, ways, scene, near, counts, waited)
+            stands = abs(options[number, 1]) <= STANDS * abs(wish[1])
+            costs[number] = cost_beside_intents(costs[number], soonest_other, stands, waited)
+            continue
+        tried += 1
+        costs[number] = math.inf
+        exact = plans.exact[i] and number == 0
+        _, last, circle = write_trial(
+            able, i, memory.state, options[number], plans, exact, dt, trial
+        )
+        if not is_safe(able, i, trial, last, circle, ways, scene, near, counts):
+            continue
+        room = room_beside_strangers(able, i, trial, last, circle, scene, near, counts[3], dt)
+        if room > best_room:
+            best = number
+            best_room = room
+        if room >= 0.0:
+            break
+    return best, best_room
 
 
 @inner_kernel
@@ -623,55 +586,24 @@ def take_step(
 
     # all options, the cheapest first
     if best_room < 0.0:
-        count = write_options(able, i, state, plans.wish[i], options)
-        if backs:
-            options[count] = memory.choice[i]
-            count += 1
-
-        # each costs at least what it costs without conflicts, which is quickly known
-        for number in range(count):
-            costs[number] = option_cost(
-                able, i, options[number], plans.wish[i], memory.choice[i], memory.waited[i]
-            )
-            known[number] = False
-        if backs:
-            # who backs off goes on with it
-            write_intention(able, i, state, options[count - 1], intent)
-            soonest_other = first_conflict(
-                able, i, intent, ways, scene, near, counts, memory.waited[i]
-            )
-            if soonest_other >= BACK_OFF_ROOM:
-                costs[count - 1] = -1.0
-                known[count - 1] = True
-
-        tried = 0
-        while tried < count:
-            number = int(np.argmin(costs[:count]))
-            if not known[number]:
-                known[number] = True
-                soonest_other = soonest
-                if number > 0:
-                    write_intention(able, i, state, options[number], intent)
-                    soonest_other = first_conflict(
-                        able, i, intent, ways, scene, near, counts, memory.waited[i]
-                    )
-                stands = abs(options[number, 1]) <= STANDS * abs(plans.wish[i, 1])
-                waited = memory.waited[i]
-                costs[number] = cost_beside_intents(costs[number], soonest_other, stands, waited)
-                continue
-            tried += 1
-            costs[number] = math.inf
-            next_state, last, circle = write_trial(
-                able, i, memory.state, options[number], plans, exact and number == 0, dt, trial
-            )
-            if not is_safe(able, i, trial, last, circle, ways, scene, near, counts):
-                continue
-            room = room_beside_strangers(able, i, trial, last, circle, scene, near, counts[3], dt)
-            if room > best_room:
-                best = number
-                best_room = room
-            if room >= 0.0:
-                break
+        best, best_room = best_option(
+            able,
+            i,
+            memory,
+            plans,
+            ways,
+            scene,
+            near,
+            counts,
+            dt,
+            soonest,
+            (best, best_room),
+            options,
+            costs,
+            known,
+            intent,
+            trial,
+        )
 
     # the step
     did = FOLLOWED if best == 0 else AVOIDED
