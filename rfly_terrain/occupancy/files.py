@@ -233,12 +233,7 @@ def _save(
     if image_format not in ("pgm", "png"):
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
 
-    # the image
-    if image_format == "pgm":
-        encoded = b"P5\n%d %d\n255\n" % image.shape[::-1] + image.tobytes()
-    else:
-        encoded = cv2.imencode(".png", image)[1].tobytes()
-
+    encoded = cv2.imencode(f".{image_format}", image)[1].tobytes()
     # no yaml, rather than an old one, until the new image is there
     file.unlink(missing_ok=True)
     write_whole(file.with_suffix(f".{image_format}"), encoded)
