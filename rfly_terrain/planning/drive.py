@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Bools, Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import PlanError
 from rfly_common.kernels.interruptible import check_memory
@@ -99,6 +99,15 @@ def weights(grid: TraversabilityGrid) -> Weights:
     table = np.zeros(256, np.float32)  # by the cost as a byte: -1 is 255
     table[:100] = 1.0 + COST_WEIGHT * np.arange(100) / 99.0
     return table[grid.cost.view(np.uint8)]
+
+
+def are_free(points: Floats, grid: TraversabilityGrid, weight: Weights) -> Bools:
+    """Return whether points, (n, 2), m, are in cells of a grid that may be entered, (n,)."""
+    column, row = np.floor((points - grid.origin) / grid.resolution).astype(int).T
+    rows, columns = weight.shape
+    free = np.asarray((row >= 0) & (column >= 0) & (row < rows) & (column < columns))
+    free[free] = weight[row[free], column[free]] > 0.0
+    return free
 
 
 def plan_drive(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -22,6 +22,7 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.errors import PlanError
 from rfly_common.kernels.dubins import shortest_dubins
 from rfly_terrain.height_map.grid import Grid
+from rfly_terrain.height_map.lattice import SIXTEEN, Edges, cheapest_path, neighbours
 from rfly_terrain.planning.plan import FLY, Plan, off_the_map, parts_of
 from rfly_terrain.planning.vehicle_classes import VehicleClass
 from rfly_terrain.world.solids import Solids
@@ -42,8 +43,6 @@ _FEW_CELLS = 3
 """Reach of a disc, in cells, up to which all its samples are compared one by one."""
 BLOCKS = 128
 """Blocks on a side of the coarse grid."""
-_NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (2, -1), (1, -2))
-"""Steps from a block to others, which the opposite ones complete."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,9 +342,6 @@ def _cheapest_blocks(
 
     A flight over these blocks, as low as possible, takes the least energy.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import dijkstra
-
     fly = vehicle.fly
     assert fly is not None
     high, x, y = _block_heights(terrain, vehicle.radius)
@@ -359,42 +355,22 @@ def _cheapest_blocks(
         np.maximum(high, highest_objects(obstacles, vehicle.radius, blocks).T, out=high)
 
     # edges, and the energy along them
-    number = np.arange(nx * ny).reshape(nx, ny)
-    up, down = fly.steepest
-    edges: list[tuple[Any, Any, Any]] = []
-    for dx, dy in _NEIGHBOURS:
-        here = slice(0, nx - dx), slice(max(-dy, 0), ny - max(dy, 0))
-        there = slice(dx, nx), slice(max(dy, 0), ny - max(-dy, 0))
-        if not number[here].size:
-            continue
+    altitude = high.ravel()
+    edges: list[Edges] = []
+    for (dx, dy), a, b in neighbours(high.shape, SIXTEEN):
         distance = math.hypot(dx * (x[1] - x[0]), dy * (y[1] - y[0]))
-        climb = high[there] - high[here]
-        for a, b, rise in ((here, there, climb), (there, here, -climb)):
-            # a rise steeper than the vehicle climbs takes a longer path
-            longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
-            edges.append(
-                (
-                    number[a].ravel(),
-                    number[b].ravel(),
-                    fly.energy(vehicle.mass, longer, rise).ravel(),
-                )
-            )
+        for from_, to in ((a, b), (b, a)):
+            rise = altitude[to] - altitude[from_]
+            edges.append((from_, to, fly.energy_between(vehicle.mass, distance, rise)))
 
     # the cheapest path from the start's block to the goal's
-    from_, to, cost = (np.concatenate(part) for part in zip(*edges, strict=True))
-    graph = coo_array(
-        (cost, (from_.astype(np.int32), to.astype(np.int32))), shape=(number.size, number.size)
-    ).tocsr()
     first, last = (
-        int(number[np.abs(x - pose.x).argmin(), np.abs(y - pose.y).argmin()])
+        int(np.abs(x - pose.x).argmin() * ny + np.abs(y - pose.y).argmin())
         for pose in (start, goal)
     )
-    _, before = dijkstra(graph, indices=first, return_predecessors=True)
-    path = [last]
-    while path[-1] != first:
-        path.append(int(before[path[-1]]))
+    path = cheapest_path(edges, high.size, first, [last])
 
-    inner = [(x[cell // ny], y[cell % ny]) for cell in path[-2:0:-1]]
+    inner = [(x[cell // ny], y[cell % ny]) for cell in path[1:-1]]
     return np.array([(start.x, start.y), *inner, (goal.x, goal.y)])
 
 

@@ -32,6 +32,8 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
 from rfly_terrain.costmap.traversability import LETHAL
 from rfly_terrain.height_map.grid import Grid
+from rfly_terrain.height_map.lattice import EIGHT, Edges, cheapest_path, neighbours
+from rfly_terrain.planning.drive import are_free
 from rfly_terrain.planning.fly import highest_objects, plan_fly, upright_flight
 from rfly_terrain.planning.nearest_free import name_nearest_free
 from rfly_terrain.planning.plan import FLY, Plan, PlanPose, join_plans, off_the_map
@@ -45,13 +47,9 @@ LATTICE = 160
 """Points on a side of the lattice, at most."""
 ON_GROUND = 1.0
 """Height above the ground up to which a place counts as on it, m."""
-_STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))
-"""Steps to half of the neighbours, (row, column); the opposite ones give the other half."""
 _SAMPLES_PER_CELL = 2
 LEAST_ENERGY = 1.0
 """Energy of a take-off or a landing in the graph, at least, J."""
-_Edges = tuple[Any, Any, Any]
-"""Numbers of the nodes at both ends, and energy, J, of edges."""
 
 
 def plan_mixed(planner: Planner, vehicle: VehicleClass, start: PlanPose, goal: PlanPose) -> Plan:
@@ -205,31 +203,19 @@ class _MixedPlanner:
         `hopes`: rolling take-offs and landings count in the graph as if all ground allowed them.
         `rolls`: in the plan they roll where the ground allows it.
         """
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import dijkstra
-
         points, edges, heights = self._graph
         edges = [*edges, *self._taken_off(points, heights, hopes)]
         count = len(points)
-        from_, to, energy = (np.concatenate(part) for part in zip(*edges, strict=True))
-        graph = coo_array(
-            (energy, (from_.astype(np.int32), to.astype(np.int32))), shape=(2 * count, 2 * count)
-        ).tocsr()
-
         first = count - 2 + (0 if self._starts_low else count)
         last = count - 1 + (0 if self._ends_low else count)
-        cost, before = dijkstra(graph, indices=first, return_predecessors=True)
-        if not math.isfinite(cost[last]):
+        path = cheapest_path(edges, 2 * count, first, [last])
+        if not path:
             raise PlanError("unreachable", "no path leads there, driving or flying")
 
         # runs of nodes on one layer
-        path = [last]
-        while path[-1] != first:
-            path.append(int(before[path[-1]]))
-
         runs = [
             (flies, list(nodes))
-            for flies, nodes in itertools.groupby(path[::-1], key=lambda node: node >= count)
+            for flies, nodes in itertools.groupby(path, key=lambda node: node >= count)
         ]
         return self._through_runs(points, runs, rolls)
 
@@ -306,7 +292,7 @@ class _MixedPlanner:
         return join_plans(plans)
 
     @functools.cached_property
-    def _graph(self) -> tuple[Floats, list[_Edges], Floats]:
+    def _graph(self) -> tuple[Floats, list[Edges], Floats]:
         """Places, (n, 2), edges on the ground and in the air, and the flights' heights, (n,), m.
 
         Places are the lattice, then start and goal. Nodes of numbers n and more fly.
@@ -326,7 +312,8 @@ class _MixedPlanner:
         points = np.concatenate([lattice, ends])
 
         # pairs of neighbours; start and goal with the lattice points around them
-        pairs = _neighbours(len(row), len(column))
+        lattice_size = (len(row), len(column))
+        pairs = [np.stack([a, b], axis=1) for _, a, b in neighbours(lattice_size, EIGHT)]
         for end in (len(points) - 2, len(points) - 1):
             distance = np.abs(lattice - points[end]).max(axis=1)
             near = np.flatnonzero(distance <= 1.5 * stride * resolution)
@@ -351,7 +338,7 @@ class _MixedPlanner:
         edges = [*self._driven(points, a, b), *self._flown(points, altitude, a, b)]
         return points, edges, altitude - ground
 
-    def _driven(self, points: Floats, a: NDArray[Any], b: NDArray[Any]) -> list[_Edges]:
+    def _driven(self, points: Floats, a: NDArray[Any], b: NDArray[Any]) -> list[Edges]:
         """Return edges on the ground, both ways, with the energy along them.
 
         There is an edge if all cells on the straight line between its ends are free.
@@ -370,12 +357,7 @@ class _MixedPlanner:
         part = np.hypot(*leg.T) / (samples - 1)
         for k in range(samples):
             point = points[a] + share[k] * leg
-            column, row = np.floor((point - grid.origin) / grid.resolution).astype(int).T
-            on_map = (
-                (row >= 0) & (column >= 0) & (row < weight.shape[0]) & (column < weight.shape[1])
-            )
-            free &= on_map
-            free[on_map] &= weight[row[on_map], column[on_map]] > 0
+            free &= are_free(point, grid, weight)
 
             # energy since the sample before
             z = np.asarray(self._planner.terrain.altitude(point[:, 0], point[:, 1]))
@@ -392,19 +374,17 @@ class _MixedPlanner:
 
     def _flown(
         self, points: Floats, altitude: Floats, a: NDArray[Any], b: NDArray[Any]
-    ) -> list[_Edges]:
+    ) -> list[Edges]:
         """Return edges in the air, both ways."""
         distance = np.hypot(*(points[b] - points[a]).T)
         edges = []
-        up, down = self._fly.steepest
         for from_, to in ((a, b), (b, a)):
             rise = altitude[to] - altitude[from_]
-            longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
-            energy = self._fly.energy(self._vehicle.mass, longer, rise)
+            energy = self._fly.energy_between(self._vehicle.mass, distance, rise)
             edges.append((from_ + len(points), to + len(points), energy))
         return edges
 
-    def _taken_off(self, points: Floats, height: Floats, rolls: bool) -> list[_Edges]:
+    def _taken_off(self, points: Floats, height: Floats, rolls: bool) -> list[Edges]:
         """Return edges up and down where the vehicle can land, to a height, (n,), m.
 
         With `rolls` their energy is that of rolling where that is less, as if all ground allowed
@@ -423,19 +403,6 @@ class _MixedPlanner:
             saved = self._rolling.saved_by_landing(height[node])
             down = np.maximum(down - np.maximum(saved, 0.0), LEAST_ENERGY)
         return [(node, node + len(points), up), (node + len(points), node, down)]
-
-
-def _neighbours(rows: int, columns: int) -> list[NDArray[Any]]:
-    """Return the numbers of neighbours on a lattice, (m, 2) for each of _STEPS."""
-    number = np.arange(rows * columns).reshape(rows, columns)
-    pairs = []
-    for d_row, d_column in _STEPS:
-        first = slice(max(-d_column, 0), columns - max(d_column, 0))
-        second = slice(max(d_column, 0), columns - max(-d_column, 0))
-        here = number[: rows - d_row, first]
-        there = number[d_row:, second]
-        pairs.append(np.stack([here.ravel(), there.ravel()], axis=1))
-    return pairs
 
 
 def _end_of(plan: Plan, index: int) -> PlanPose:

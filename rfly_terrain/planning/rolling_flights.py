@@ -18,6 +18,7 @@ import numpy as np
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import PlanError
+from rfly_terrain.planning.drive import are_free
 from rfly_terrain.planning.fly import upright_flight
 from rfly_terrain.planning.plan import DRIVE, FLY, Plan, PlanPose, join_plans, steps_between
 from rfly_terrain.planning.rolling_tracks import (
@@ -278,16 +279,9 @@ class RollingFlights:
         grid, weight = self._planner.driving_grid(self._vehicle)
         length = float(np.hypot(*(track[1] - track[0])))
         count = max(2, math.ceil(2.0 * length / grid.resolution) + 1)
-        column, row = (
-            np.floor((np.linspace(track[0], track[1], count) - grid.origin) / grid.resolution)
-            .astype(int)
-            .T
-        )
-        if (row < 0).any() or (column < 0).any():
+        if not are_free(np.linspace(track[0], track[1], count), grid, weight).all():
             return True
-        if (row >= weight.shape[0]).any() or (column >= weight.shape[1]).any():
-            return True
-        return bool((weight[row, column] <= 0).any()) or bool(
+        return bool(
             track_problem(
                 self._planner.terrain,
                 rolled,

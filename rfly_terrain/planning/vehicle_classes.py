@@ -162,6 +162,15 @@ class Flying:
         lifted = mass * GRAVITY * np.maximum(np.asarray(climb), 0.0) / self.efficiency
         return self._power(distance, climb) * self.duration(distance, climb) + lifted
 
+    def energy_between(self, mass: float, distance: Any, rise: Any) -> Any:
+        """Return the energy, J, between places; a rise steeper than it climbs takes a longer path.
+
+        Both are in m, `distance` over ground.
+        """
+        up, down = self.steepest
+        longer = np.maximum(distance, np.maximum(rise / up, -rise / down))
+        return self.energy(mass, longer, rise)
+
     def _power(self, distance: Any, climb: Any) -> Any:
         """Return the power beyond that for the potential energy, W."""
         hover = self.hover_power or self.power

@@ -92,7 +92,6 @@ def pose_messages(
     poses = []
     for (x, y, z), (qx, qy, qz, qw) in zip(position.tolist(), orientation.tolist(), strict=True):
         pose = PoseStamped()
-        pose = PoseStamped()
         pose.header.frame_id = frame_id
         pose.header.stamp = stamp
 

@@ -18,6 +18,7 @@ import numpy as np
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.height_map.lattice import SIXTEEN, cheapest_path, neighbours
 from rfly_terrain.world.models import (
     CLASSES,
     Color,
@@ -49,8 +50,6 @@ MOST_CELLS = 250
 """Cells on a side of the lattice, at most."""
 _STEEPNESS = 400.0
 """Weight of the square of a slope: at 1:10 a metre of road counts as five."""
-_STEPS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (2, -1), (1, -2))
-"""Steps from a node to half of its neighbours, columns and rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +109,7 @@ def find_road(terrain: HeightMap, area: tuple[float, float, float, float]) -> Ro
     middle = (len(x) // 2, len(y) // 2)
     west = _cheapest(x, y, z, middle, [(0, row) for row in range(len(y))])
     east = _cheapest(x, y, z, middle, [(len(x) - 1, row) for row in range(len(y))])
-    nodes = np.array([*west, *east[::-1][1:]])
+    nodes = np.array([*west[::-1], *east[1:]])
 
     rounded_x = gaussian_filter1d(x[nodes[:, 0]], 2.0, mode="nearest")
     rounded_y = gaussian_filter1d(y[nodes[:, 1]], 2.0, mode="nearest")
@@ -120,35 +119,16 @@ def find_road(terrain: HeightMap, area: tuple[float, float, float, float]) -> Ro
 def _cheapest(
     x: Floats, y: Floats, z: Floats, begin: tuple[int, int], ends: list[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """Return the nodes from the end that is cheapest to reach, to the begin."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import dijkstra
-
-    number = np.arange(z.size).reshape(z.shape)
-    columns, rows = z.shape
+    """Return the nodes from the begin to the end that is cheapest to reach."""
+    height = z.ravel()
     edges = []
-    for d_x, d_y in _STEPS:
-        here = slice(0, columns - d_x), slice(max(-d_y, 0), rows - max(d_y, 0))
-        there = slice(d_x, columns), slice(max(d_y, 0), rows - max(-d_y, 0))
-        if not number[here].size:
-            continue
+    for (d_x, d_y), a, b in neighbours(z.shape, SIXTEEN):
         distance = math.hypot(d_x * (x[1] - x[0]), d_y * (y[1] - y[0]))
-        slope = (z[there] - z[here]) / distance
-        cost = distance * (1.0 + _STEEPNESS * slope**2)
-        edges.append((number[here].ravel(), number[there].ravel(), cost.ravel()))
-    from_, to, costs = (np.concatenate(part) for part in zip(*edges, strict=True))
-    graph = coo_array(
-        (costs, (from_.astype(np.int32), to.astype(np.int32))), shape=(z.size, z.size)
-    ).tocsr()
-    best, before = dijkstra(
-        graph, directed=False, indices=int(number[begin]), return_predecessors=True
-    )
-
-    node = min((int(number[end]) for end in ends), key=lambda end_node: float(best[end_node]))
-    path = [node]
-    while path[-1] != number[begin]:
-        path.append(int(before[path[-1]]))
-    return [divmod(node, rows) for node in path]
+        slope = (height[b] - height[a]) / distance
+        edges.append((a, b, distance * (1.0 + _STEEPNESS * slope**2)))
+    first, *last = (column * len(y) + row for column, row in (begin, *ends))
+    path = cheapest_path(edges, z.size, first, last, directed=False)
+    return [divmod(node, len(y)) for node in path]
 
 
 @dataclass(frozen=True)
