@@ -19,6 +19,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import ChassisController
 from rfly_autonomy.control.flight_controller import FlightController
 from rfly_autonomy.control.pilot import abort_pilot
+from rfly_autonomy.control.speed_controller import linear_turn
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
@@ -29,6 +30,21 @@ def slope(degrees):
     x = np.array((-200.0, 200.0))
     heights = np.tan(np.radians(degrees)) * np.repeat(x[:, None], 2, axis=1)
     return HeightMap(heights, origin_x=-200.0, origin_y=-200.0, step_x=400.0, step_y=400.0)
+
+
+def understeer_gradient(params):
+    """Return the understeer gradient K_us, rad s²/m. Eq. 10.11, 10.15.
+
+    It is the steering for each m/s² to the side, in addition to that of the geometry.
+    """
+    p = params
+    if p.middle_axle is not None and p.steered != "none":
+        lever, aside = linear_turn(p)
+        return p.wheelbase / lever * aside
+    front, rear = p.axle_stiffness.tolist()[:2]
+    to_front = p.front_axle - p.center_x
+    to_rear = p.rear_axle + p.center_x
+    return p.mass / p.wheelbase * (to_rear / front - to_front / rear)
 
 
 class Motion(NamedTuple):

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from control_rig import understeer_gradient
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.vehicle.vehicle_record import peak_slip
-from rfly_autonomy.control.speed_controller import understeer_gradient
 from rfly_common.config.documents import load_schema
 from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.config.parameter_files import read_parameters

@@ -56,26 +56,11 @@ def steering_lever(params: VehicleParameters) -> float:
     Two of three axles work against each other.
     """
     if params.middle_axle is not None and params.steered != "none":
-        return _linear_turn(params)[0]
+        return linear_turn(params)[0]
     return params.wheelbase * (0.5 if params.steered == "all" else 1.0)
 
 
-def understeer_gradient(params: VehicleParameters) -> float:
-    """Return the understeer gradient K_us, rad s²/m. Eq. 10.11, 10.15.
-
-    It is the steering for each m/s² to the side, in addition to that of the geometry.
-    """
-    p = params
-    if p.middle_axle is not None and p.steered != "none":
-        lever, aside = _linear_turn(p)
-        return p.wheelbase / lever * aside
-    front, rear = p.axle_stiffness.tolist()[:2]
-    to_front = p.front_axle - p.center_x
-    to_rear = p.rear_axle + p.center_x
-    return p.mass / p.wheelbase * (to_rear / front - to_front / rear)
-
-
-def _linear_turn(p: VehicleParameters) -> tuple[float, float]:
+def linear_turn(p: VehicleParameters) -> tuple[float, float]:
     """Return the steering per curvature, m, and per m/s² to the side, rad s²/m, of three axles.
 
     On linear tyres forces and moments about the centre of mass balance; the unknowns are the

@@ -18,36 +18,6 @@ LARGEST = 1e9
 """Upper limit of a number whose declaration names none."""
 _METADATA = "declared"
 
-UNITS = {
-    "kg": "kg",
-    "kgm2": "kg m²",
-    "m": "m",
-    "m2": "m²",
-    "rad": "rad",
-    "radps": "rad/s",
-    "s": "s",
-    "nm": "N m",
-    "w": "W",
-    "npm": "N/m",
-    "nspm": "N s/m",
-    "n": "N",
-    "mps": "m/s",
-    "mps2": "m/s²",
-    "deg": "°",
-    "hz": "Hz",
-    "px": "px",
-    "ns2prad2": "N s²/rad²",
-    "ns2pmrad": "N s²/(m rad)",
-    "nms": "N m s",
-    "1ps": "1/s",
-    "per_rad": "1/rad",
-    "v": "V",
-    "a": "A",
-    "ohm": "Ω",
-    "nmpa": "N m/A",
-}
-"""Units by the ending of a key."""
-
 
 class Declaration(NamedTuple):
     """A field's place and form in a file."""
@@ -59,12 +29,6 @@ class Declaration(NamedTuple):
     read: Callable[[Any, Any], Any]
     """Function of (value or None, whole document) that returns the field's value."""
     required: bool
-
-
-def unit_of(key: str) -> str:
-    """Return the unit that a key's name ends with; "1" for a number without one."""
-    ends = [end for end in UNITS if key.endswith(f"_{end}")]
-    return UNITS[max(ends, key=len)] if ends else "1"
 
 
 def bounded(

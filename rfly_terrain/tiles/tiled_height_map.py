@@ -104,6 +104,8 @@ class _Recent(Generic[Key, Value]):
     def __init__(self, most: float) -> None:
         self.most = most
         self.values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self.samples = 0
+        """Samples of all values."""
 
     def get(self, key: Key) -> Value | None:
         """Return a value, and note that it was used."""
@@ -114,9 +116,12 @@ class _Recent(Generic[Key, Value]):
 
     def put(self, key: Key, value: Value, samples: int) -> None:
         """Keep a value."""
+        _, before = self.values.pop(key, (None, 0))
         self.values[key] = value, samples
-        while len(self.values) > 1 and sum(each for _, each in self.values.values()) > self.most:
-            self.values.popitem(last=False)
+        self.samples += samples - before
+        while len(self.values) > 1 and self.samples > self.most:
+            _, (_, forgotten) = self.values.popitem(last=False)
+            self.samples -= forgotten
 
 
 class TiledHeightMap(Terrain):

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from control_rig import understeer_gradient
 
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples, WheelLoadSamples
 from rfly_amphibious.simulation.commands import Mode
@@ -16,7 +17,6 @@ from rfly_autonomy.control.path_following import PoseFollower
 from rfly_autonomy.control.speed_controller import (
     ForceObserver,
     SpeedController,
-    understeer_gradient,
 )
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.errors import CommandError

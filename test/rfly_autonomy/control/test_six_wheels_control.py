@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from control_rig import understeer_gradient
 from marks import exhaustively
 
 from rfly_amphibious.dynamics.model import AmphibiousModel
@@ -24,7 +25,6 @@ from rfly_autonomy.control.speed_controller import (
     SpeedController,
     drive_law,
     steering_lever,
-    understeer_gradient,
 )
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.errors import CommandError

@@ -10,10 +10,11 @@ import math
 import numpy as np
 import pytest
 from amphibious_cases import holding, model, parameters
+from control_rig import understeer_gradient
 
 from rfly_amphibious import AmphibiousModel
 from rfly_amphibious.vehicle import state_layout
-from rfly_autonomy.control.speed_controller import steering_lever, understeer_gradient
+from rfly_autonomy.control.speed_controller import steering_lever
 from rfly_autonomy.control.steady_turn import SteadyTurn
 
 NO_DRAG = {

@@ -20,7 +20,6 @@ from rfly_common.config.declared import (
     flag,
     number,
     triple,
-    unit_of,
     values_of,
 )
 
@@ -146,16 +145,3 @@ def test_what_is_out_of_range_does_not_fit(changed):
 
 def test_fields_without_a_declaration_are_no_keys():
     assert list(declarations(Cart)) == ["mass", "tilt", "wheels", "colour", "bell", "size"]
-
-
-@pytest.mark.parametrize(
-    ("key", "unit"),
-    [
-        ("mass_kg", "kg"),
-        ("stiffness_per_rad", "1/rad"),
-        ("rate_radps", "rad/s"),
-        ("friction_x", "1"),
-    ],
-)
-def test_a_key_ends_with_its_unit(key, unit):
-    assert unit_of(key) == unit
