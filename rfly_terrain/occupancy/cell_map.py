@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from rfly_common.arrays import Bools
 from rfly_terrain.height_map.grid import snap
 from rfly_terrain.occupancy.call_forms import in_call_forms
 from rfly_terrain.occupancy.cell_grid import SNAP, cells_for, check_frame, checked_size, number
-from rfly_terrain.occupancy.cells import sampled, shifted
+from rfly_terrain.occupancy.cells import resample, sampled, shifted
 from rfly_terrain.occupancy.map_frames import MapFrames
 from rfly_terrain.occupancy.places import places_to_write, shift_window, window_shift
 
@@ -31,6 +31,12 @@ class CellMap(MapFrames, ABC):
     """Title of pictures."""
     _words: str
     """The kind of map, in messages."""
+    _defaults: ClassVar[dict[str, Any]] = {
+        "grid_origin_in_local": (0, 0),
+        "local_origin_in_world": (0, 0),
+        "one_based": False,
+    }
+    """Properties, by Python's names, and their defaults."""
     _drawn: Any = None
     """Images by axes, of `show`; None before the first."""
     _cells: NDArray[Any]
@@ -52,13 +58,67 @@ class CellMap(MapFrames, ABC):
     def occupancy_matrix(self) -> NDArray[Any]:
         """Return the cells' values, (rows, columns), row 0 on top."""
 
-    @abstractmethod
+    def _begin(
+        self, width: Any, height: Any, resolution: Any, frame: str, keywords: Mapping[str, Any]
+    ) -> None:
+        """Take the cells of a map, of a matrix, or of an empty map's size, and its properties.
+
+        `keywords` are by Python's names; None: not given.
+        """
+        check_frame(frame, ("world", "grid"))
+        source = width if self._is_alike(width) else None
+        properties = self._defaults if source is None else source._properties()
+        given = {name: value for name, value in keywords.items() if value is not None}
+        properties = {**properties, **given}
+        location = properties.pop("grid_location_in_world", None)
+        _check_location(location, given.get("local_origin_in_world"))
+        self._set_limits(properties)
+
+        # another map, a matrix, or a size
+        if source is not None:
+            cells, per_metre = source._resampled(_resolution_behind(height, resolution, frame))
+        elif np.ndim(width) == 2:
+            per_metre = _resolution_behind(height, resolution, frame)
+            per_metre = 1 if per_metre is None else per_metre
+            cells = self._stored(width, "p")
+            checked_size(*cells.shape)
+        else:
+            per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
+            shape = _empty_shape(width, 10 if height is None else height, per_metre, frame)
+            value = self._cell_value(properties["default_value"], "default_value")
+            cells = np.full(shape, self._stored(value, "default_value"))
+
+        super().__init__((cells.shape[0], cells.shape[1]), per_metre, **properties)
+        if location is not None:
+            self.grid_location_in_world = location
+        self._cells = cells
+        self._changed()
+
+    def _set_limits(self, properties: dict[str, Any]) -> None:
+        """Set what only this kind of map has, and take it out of the properties."""
+
+    def _properties(self) -> dict[str, Any]:
+        """Return the properties by Python's names."""
+        return {name: getattr(self, name) for name in self._defaults}
+
+    def _resampled(self, resolution: Any) -> tuple[NDArray[Any], float]:
+        """Return a copy of the cells, or the same area in other cells, and the resolution."""
+        if resolution is None:
+            return self._cells.copy(), self.resolution
+        per_metre = number(resolution, "resolution", above=0.0)
+        return resample(self._cells, per_metre / self.resolution), per_metre
+
     def copy(self) -> Self:
         """Return an independent map with the same cells and properties."""
+        return type(self)(self)  # type: ignore[call-arg,arg-type]
+
+    def _is_alike(self, value: Any) -> bool:
+        """Return whether a value is a map of this kind."""
+        return isinstance(value, CellMap) and value.data_type == self.data_type
 
     def _checked_map(self, value: Any, what: str) -> Self:
         """Return the value if it is a map of this kind. Raise ValueError for anything else."""
-        if not isinstance(value, CellMap) or value.data_type != self.data_type:
+        if not self._is_alike(value):
             raise ValueError(f"{what}: {type(value).__name__}, expected {self._words}")
         return cast("Self", value)
 
@@ -155,7 +215,7 @@ class CellMap(MapFrames, ABC):
     syncWith = sync_with
 
 
-def empty_shape(width: Any, height: Any, per_metre: float, frame: str) -> tuple[int, int]:
+def _empty_shape(width: Any, height: Any, per_metre: float, frame: str) -> tuple[int, int]:
     """Return the size of an empty map, of metres or ("grid") of rows and columns."""
     if frame == "grid":
         return checked_size(number(width, "rows"), number(height, "cols"))
@@ -164,14 +224,14 @@ def empty_shape(width: Any, height: Any, per_metre: float, frame: str) -> tuple[
     return checked_size(cells_for(up, per_metre), cells_for(across, per_metre))
 
 
-def check_form(height: Any, resolution: Any, frame: str) -> Any:
+def _resolution_behind(height: Any, resolution: Any, frame: str) -> Any:
     """Return the resolution that stands behind a matrix or a map; None for none."""
     if (height is not None and resolution is not None) or frame == "grid":
         raise ValueError("expected (matrix), (matrix, resolution), (map) or (map, resolution)")
     return height if resolution is None else resolution
 
 
-def check_location(location: Any, local_origin: Any) -> None:
+def _check_location(location: Any, local_origin: Any) -> None:
     """Raise ValueError if both properties say where a map is."""
     if location is not None and local_origin is not None:
         raise ValueError(

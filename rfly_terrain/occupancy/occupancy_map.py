@@ -6,27 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.files import StrPath
-from rfly_terrain.occupancy.call_forms import CALL_FORMS, arguments, in_call_forms
+from rfly_terrain.occupancy.call_forms import in_call_forms
 from rfly_terrain.occupancy.cell_grid import (
     SNAP,
     binary,
-    check_frame,
-    checked_size,
     not_zero,
     number,
     numbers,
     pair,
     points,
 )
-from rfly_terrain.occupancy.cell_map import CellMap, check_form, check_location, empty_shape
-from rfly_terrain.occupancy.cells import inflated, resample
+from rfly_terrain.occupancy.cell_map import CellMap
+from rfly_terrain.occupancy.cells import inflated
 from rfly_terrain.occupancy.places import (
     observed_rays,
     places_of,
@@ -82,6 +80,7 @@ class BinaryOccupancyMap(CellMap):
 
     _title = "Binary Occupancy Grid"
     _words = "a BinaryOccupancyMap"
+    _defaults: ClassVar = {**CellMap._defaults, "default_value": False, "layer_name": "binaryLayer"}
 
     @in_call_forms
     def __init__(
@@ -104,7 +103,6 @@ class BinaryOccupancyMap(CellMap):
         "grid")`, `(matrix)`, `(matrix, resolution)`, `(map)`, `(map, resolution)`, with properties
         as keywords in either spelling.
         """
-        check_frame(frame, ("world", "grid"))
         keywords = {
             "grid_origin_in_local": grid_origin_in_local,
             "local_origin_in_world": local_origin_in_world,
@@ -113,74 +111,7 @@ class BinaryOccupancyMap(CellMap):
             "layer_name": layer_name,
             "one_based": one_based,
         }
-        properties = {name: value for name, value in keywords.items() if value is not None}
-
-        # another map, or a matrix
-        is_map = isinstance(width, BinaryOccupancyMap)
-        if is_map or np.ndim(width) == 2:
-            per_metre = check_form(height, resolution, frame)
-            if is_map:
-                properties = {**width._properties(), **properties}
-                cells, per_metre = width._resampled(per_metre)
-            else:
-                cells = _matrix(width)
-                per_metre = 1 if per_metre is None else per_metre
-            self._become(cells, per_metre, properties)
-            return
-
-        # an empty map of this size
-        per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
-        shape = empty_shape(width, 10 if height is None else height, per_metre, frame)
-        value = binary(properties.get("default_value", False), "default_value")
-        self._become(np.full(shape, value), per_metre, properties)
-
-    def _become(self, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> None:
-        """Take over these cells and properties, by Python's names."""
-        properties = dict(properties)
-        location = properties.pop("grid_location_in_world", None)
-        check_location(location, properties.get("local_origin_in_world"))
-        known = {
-            "grid_origin_in_local": (0, 0),
-            "local_origin_in_world": (0, 0),
-            "default_value": False,
-            "layer_name": "binaryLayer",
-            "one_based": False,
-        }
-
-        unknown = set(properties) - set(known)
-        if unknown:
-            raise TypeError(
-                f"unknown keywords {', '.join(sorted(unknown))}; known: {', '.join(known)}"
-            )
-
-        super().__init__((cells.shape[0], cells.shape[1]), resolution, **{**known, **properties})
-        if location is not None:
-            self.grid_location_in_world = location
-        self._set_cells(cells)
-
-    def _properties(self) -> dict[str, Any]:
-        return {
-            "grid_origin_in_local": self.grid_origin_in_local,
-            "local_origin_in_world": self.local_origin_in_world,
-            "default_value": self.default_value,
-            "layer_name": self.layer_name,
-            "one_based": self.one_based,
-        }
-
-    def _resampled(self, resolution: Any) -> tuple[Bools, float]:
-        """Return a copy of the cells, or the same area in other cells, and the resolution."""
-        if resolution is None:
-            return self._cells.copy(), self.resolution
-        per_metre = number(resolution, "resolution", above=0.0)
-        return resample(self._cells, per_metre / self.resolution), per_metre
-
-    @classmethod
-    def _of(cls, cells: Bools, resolution: Any, properties: Mapping[str, Any]) -> Self:
-        new_map = cls.__new__(cls)
-        new_map._become(
-            cells, resolution, arguments("from_…", CALL_FORMS["__init__"], (), properties)[1]
-        )
-        return new_map
+        self._begin(width, height, resolution, frame, keywords)
 
     @classmethod
     def from_grid_size(cls, rows: int, cols: int, resolution: float = 1, **properties: Any) -> Self:
@@ -196,7 +127,10 @@ class BinaryOccupancyMap(CellMap):
 
         Keywords are those of the class.
         """
-        return cls._of(_matrix(p), resolution, properties)
+        cells = not_zero(p, "p")
+        if cells.ndim != 2:
+            raise ValueError(f"p: expected a matrix, got the shape {cells.shape}")
+        return cls(cells, resolution, **properties)
 
     @classmethod
     def from_map(cls, source: BinaryOccupancyMap, resolution: float | None = None) -> Self:
@@ -205,16 +139,7 @@ class BinaryOccupancyMap(CellMap):
         Both have the same bottom-left corner. A new cell is occupied if it shares area with an
         occupied cell of the source.
         """
-        cells, per_metre = source._resampled(resolution)
-        return cls._of(cells, per_metre, source._properties())
-
-    def copy(self) -> Self:
-        """Return an independent map with the same cells and properties."""
-        return type(self).from_map(self)
-
-    def _set_cells(self, cells: Bools) -> None:
-        self._cells = cells
-        self._changed()
+        return cls(source, resolution)
 
     def _changed(self) -> None:
         """Forget what was computed from the cells."""
@@ -440,7 +365,7 @@ class BinaryOccupancyMap(CellMap):
         from rfly_terrain.occupancy.files import from_message
 
         cells, resolution, origin = from_message(info, data, threshold, binary(unknown, "unknown"))
-        return cls._of(cells, resolution, {"local_origin_in_world": origin})
+        return cls(cells, resolution, local_origin_in_world=origin)
 
     def save(self, path: StrPath, image_format: str = "pgm") -> None:
         """Write map_server's files: the .yaml, and next to it the image, pgm or png.
@@ -469,7 +394,7 @@ class BinaryOccupancyMap(CellMap):
 
         image = load_map(path)
         cells = occupied(image.cells, 50, binary(unknown, "unknown"))
-        return cls._of(cells, image.resolution, {"local_origin_in_world": image.origin})
+        return cls(cells, image.resolution, local_origin_in_world=image.origin)
 
     # MATLAB's names; what they take is in call_forms.CALL_FORMS
     occupancyMatrix = occupancy_matrix
@@ -477,12 +402,3 @@ class BinaryOccupancyMap(CellMap):
     checkOccupancy: Callable[..., Any] = check_occupancy
     rayIntersection = ray_intersection
     insertRay = insert_ray
-
-
-def _matrix(p: ArrayLike) -> Bools:
-    """Return a new matrix of cells, occupied where p is not 0."""
-    cells = not_zero(p, "p")
-    if cells.ndim != 2:
-        raise ValueError(f"p: expected a matrix, got the shape {cells.shape}")
-    checked_size(*cells.shape)
-    return cells

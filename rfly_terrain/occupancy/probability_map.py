@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,13 +26,11 @@ from numpy.typing import ArrayLike, NDArray
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_terrain.occupancy.call_forms import in_call_forms
 from rfly_terrain.occupancy.cell_grid import (
-    check_frame,
-    checked_size,
     number,
     numbers,
 )
-from rfly_terrain.occupancy.cell_map import CellMap, check_form, check_location, empty_shape
-from rfly_terrain.occupancy.cells import largest_nearby, resample
+from rfly_terrain.occupancy.cell_map import CellMap
+from rfly_terrain.occupancy.cells import largest_nearby
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 from rfly_terrain.occupancy.places import (
     observed_rays,
@@ -78,6 +76,14 @@ class OccupancyMap(CellMap):
 
     _title = "Occupancy Grid"
     _words = "an OccupancyMap"
+    _defaults: ClassVar = {
+        **CellMap._defaults,
+        "default_value": 0.5,
+        "layer_name": "probabilityLayer",
+        "occupied_threshold": OCCUPIED_THRESHOLD,
+        "free_threshold": FREE_THRESHOLD,
+        "probability_saturation": SATURATION,
+    }
 
     @partial(in_call_forms, row="occupancy_map")
     def __init__(
@@ -104,12 +110,10 @@ class OccupancyMap(CellMap):
         A matrix has probabilities, or True and False. A map's cells in another resolution have the
         largest probability of the cells that they share area with.
         """
-        check_frame(frame, ("world", "grid"))
-        check_location(grid_location_in_world, local_origin_in_world)
-        source = width if isinstance(width, OccupancyMap) else None
         keywords = {
             "grid_origin_in_local": grid_origin_in_local,
             "local_origin_in_world": local_origin_in_world,
+            "grid_location_in_world": grid_location_in_world,
             "default_value": default_value,
             "layer_name": layer_name,
             "one_based": one_based,
@@ -117,44 +121,14 @@ class OccupancyMap(CellMap):
             "free_threshold": free_threshold,
             "probability_saturation": probability_saturation,
         }
-        properties = dict(_DEFAULTS) if source is None else source._properties()
-        properties |= {name: value for name, value in keywords.items() if value is not None}
-        limits = _saturation(properties.pop("probability_saturation"))
-        thresholds = properties.pop("occupied_threshold"), properties.pop("free_threshold")
+        self._begin(width, height, resolution, frame, keywords)
+        self._cells = np.clip(self._cells, *_log_odds(np.array(self._saturation)))
 
-        # another map's cells, a matrix, or a size
-        if source is not None or np.ndim(width) == 2:
-            per_metre = check_form(height, resolution, frame)
-            if source is not None:
-                cells = source._cells.copy()
-                if per_metre is not None:
-                    per_metre = number(per_metre, "resolution", above=0.0)
-                    cells = resample(cells, per_metre / source.resolution)
-                per_metre = source.resolution if per_metre is None else per_metre
-            else:
-                cells = _log_odds_of(_probabilities(width, "p"), limits)
-                checked_size(*cells.shape)
-                per_metre = 1 if per_metre is None else per_metre
-        else:
-            per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
-            shape = empty_shape(width, 10 if height is None else height, per_metre, frame)
-            fill = float(_probabilities(properties["default_value"], "default_value"))
-            cells = np.full(shape, _log_odds_of(fill, limits))
-
-        super().__init__((cells.shape[0], cells.shape[1]), per_metre, **properties)
-        self._saturation = limits
-        self._cells = np.clip(cells, *_log_odds(np.array(limits)))
-        self._occupied_threshold, self._free_threshold = _thresholds(*thresholds)
-        self._changed()
-        if grid_location_in_world is not None:
-            self.grid_location_in_world = grid_location_in_world
-
-    def _properties(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _DEFAULTS}
-
-    def copy(self) -> Self:
-        """Return an independent map with the same cells and properties."""
-        return type(self)(self)
+    def _set_limits(self, properties: dict[str, Any]) -> None:
+        self._saturation = _saturation(properties.pop("probability_saturation"))
+        self._occupied_threshold, self._free_threshold = _thresholds(
+            properties.pop("occupied_threshold"), properties.pop("free_threshold")
+        )
 
     def _changed(self) -> None:
         """Forget what was computed from the cells."""
@@ -423,19 +397,6 @@ class OccupancyMap(CellMap):
     updateOccupancy: Callable[..., Any] = update_occupancy
     rayIntersection = ray_intersection
     insertRay = insert_ray
-
-
-_DEFAULTS: dict[str, Any] = {
-    "grid_origin_in_local": (0, 0),
-    "local_origin_in_world": (0, 0),
-    "default_value": 0.5,
-    "layer_name": "probabilityLayer",
-    "one_based": False,
-    "occupied_threshold": OCCUPIED_THRESHOLD,
-    "free_threshold": FREE_THRESHOLD,
-    "probability_saturation": SATURATION,
-}
-"""Properties of a map and their defaults."""
 
 
 def _ray_arguments(start: Any, rays: Any, others: tuple[Any, ...]) -> dict[str, Any]:
