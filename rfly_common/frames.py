@@ -139,6 +139,15 @@ def quat_slerp(a_xyzw: Floats, b_xyzw: Floats, share: Floats) -> Floats:
     return np.asarray(left * a_xyzw + right * b)
 
 
+def rotation_vectors(quat_xyzw: Array) -> Floats:
+    """Return the rotation vectors (n, 3), rad, at most π long, of unit quaternions (n, 4)."""
+    turn = quat_xyzw * np.where(quat_xyzw[:, 3:] < 0.0, -1.0, 1.0)
+    length = np.linalg.norm(turn[:, :3], axis=1, keepdims=True)
+    angle = 2.0 * np.arctan2(length, turn[:, 3:])
+    factor = np.divide(angle, length, out=np.full_like(length, 2.0), where=length > 1e-12)
+    return np.asarray(turn[:, :3] * factor)
+
+
 def quat_rotate(quat_a_b_xyzw: ArrayLike, vector_b: ArrayLike) -> Array:
     """Express vectors (..., 3) given in B in A. Quaternions (..., 4) have unit norm."""
     q = _last_axis(quat_a_b_xyzw, 4, "quat_a_b_xyzw")

@@ -37,7 +37,7 @@ from rfly_collision.world.scene import (
 )
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import CrowdError, PlacementError
-from rfly_common.frames import quat_conjugate, quat_multiply
+from rfly_common.frames import quat_conjugate, quat_multiply, rotation_vectors
 from rfly_common.vehicle_states import VehicleStates
 from rfly_terrain.height_map.height_map import HeightMap
 
@@ -371,7 +371,7 @@ class CollisionWorld:
         dt = float(elapsed_ns[swept].max()) * 1e-9
         turned = quat_multiply(quat_conjugate(last.orientation[before]), poses.orientation[:n])
         velocity = np.where(swept[:, None], displacement / dt, 0.0)
-        angular_velocity = np.where(swept[:, None], _rotation_vector(turned) / dt, 0.0)
+        angular_velocity = np.where(swept[:, None], rotation_vectors(turned) / dt, 0.0)
         return self._bodies(poses, velocity, angular_velocity), dt
 
     def _pairs(self, contacts: Contacts, table: FleetTable, poses: BodyPoses) -> PairContacts:
@@ -497,14 +497,3 @@ def within_limits(states: VehicleStates) -> tuple[Bools, dict[str, int]]:
         reason: int(len(passed) - np.count_nonzero(passed)) for reason, passed in tests.items()
     }
     return good, {reason: count for reason, count in counts.items() if count}
-
-
-def _rotation_vector(quat_xyzw: NDArray[np.floating]) -> Floats:
-    """(n, 4) unit quaternions -> (n, 3) axis times angle, at most π."""
-    sign = np.where(quat_xyzw[:, 3:] < 0, -1.0, 1.0)
-    vector = sign * quat_xyzw[:, :3]
-    w = np.abs(quat_xyzw[:, 3])
-    sine = np.sqrt(np.einsum("ij,ij->i", vector, vector))
-    angle = 2 * np.arctan2(sine, w)
-    factor = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), 2.0)
-    return vector * factor[:, None]

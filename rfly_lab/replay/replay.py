@@ -26,6 +26,7 @@ from rfly_common.frames import (
     quat_multiply,
     quat_rotate,
     quat_slerp,
+    rotation_vectors,
 )
 from rfly_lab.replay.recording import Recording, ReferenceTrack
 
@@ -297,7 +298,7 @@ def compare(track: Track, reference: ReferenceTrack, alignment: str) -> Errors:
     return Errors(
         moved.time,
         error,
-        _rotation_vectors(np.asarray(turn, float)),
+        rotation_vectors(np.asarray(turn, float)),
         found.velocity - moved.velocity,
         np.sqrt(np.einsum("kii->ki", covariance)),
         nees,
@@ -331,12 +332,3 @@ def _moved(found: Track, reference: ReferenceTrack, alignment: str) -> tuple[Ref
     if alignment == "heading":
         text += f" after a turn by {math.degrees(yaw):.2f}°"
     return moved, text
-
-
-def _rotation_vectors(quat_xyzw: Floats) -> Floats:
-    """Return the rotation vectors (k, 3), rad, of unit quaternions (k, 4)."""
-    turn = quat_xyzw * np.where(quat_xyzw[:, 3:] < 0.0, -1.0, 1.0)
-    length = np.linalg.norm(turn[:, :3], axis=1, keepdims=True)
-    angle = 2.0 * np.arctan2(length, turn[:, 3:])
-    factor = np.divide(angle, length, out=np.full_like(length, 2.0), where=length > 1e-9)
-    return turn[:, :3] * factor

@@ -288,3 +288,11 @@ def test_slerp_turns_at_a_constant_rate_the_short_way(apart):
         assert np.linalg.norm(got, axis=1) == pytest.approx(1.0, abs=1.2e-9)
         between = Slerp([0.0, 1.0], Rotation.concatenate([first, last]))(share)
         assert (between.inv() * Rotation.from_quat(got)).magnitude().max() < 1e-9
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-13, 1e-11, 1e-6, 0.5, 3.0, math.pi - 1e-9])
+def test_rotation_vectors_are_those_of_the_shorter_turn(angle):
+    axes = np.array(((1.0, 0.0, 0.0), (0.6, 0.0, -0.8), (-2.0, 1.0, 2.0) / np.float64(3.0)))
+    quat = np.column_stack([math.sin(angle / 2) * axes, np.full(3, math.cos(angle / 2))])
+    for sign in (1.0, -1.0):
+        assert f.rotation_vectors(sign * quat) == pytest.approx(angle * axes, rel=1e-12, abs=1e-24)
