@@ -140,7 +140,7 @@ def simulated(plan, terrain, rolls=False):
 
 @pytest.mark.parametrize(
     "seed",
-    [0, *(exhaustively(seed) for seed in range(3, 30, 6))],
+    [0, *(exhaustively(seed) for seed in range(3, 30, 12))],
 )
 def test_the_planned_energy_is_that_of_the_simulated_trip(seed):
     plan, run = trip(seed)
@@ -171,7 +171,7 @@ def low_wall(seed, width):
 
 @pytest.mark.parametrize(
     "seed",
-    [1, *(exhaustively(seed) for seed in (0, 2, 11))],
+    [1, *(exhaustively(seed) for seed in (0, 11))],
 )
 def test_a_plan_that_rolls_has_the_energy_of_the_simulated_trip(seed):
     """It rolls where the pilot does, who chooses by seconds of hovering; and it saves energy."""
@@ -228,11 +228,7 @@ def test_where_the_graph_hopes_too_much_the_plan_rolls_on_the_way_of_stands():
     [
         (0.07, 0),
         (-0.03, 1),
-        *(
-            exhaustively(rise, seed)
-            for rise in (-0.07, -0.03, 0.0, 0.03, 0.07)
-            for seed in range(2, 7)
-        ),
+        *(exhaustively(rise, seed) for rise in (-0.07, -0.03, 0.0, 0.03, 0.07) for seed in (2, 3)),
     ],
 )
 def test_the_planned_energy_is_that_of_a_simulated_drive(rise, seed):

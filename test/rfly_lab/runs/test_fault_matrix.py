@@ -176,7 +176,7 @@ def test_the_page_tells_what_made_it_and_what_is_missed():
     ("phase", "end_time", "seed"),
     [
         ("drive", 6, 0),
-        *(exhaustively("drive", 16, seed) for seed in (0, 2, 4)),
+        *(exhaustively("drive", 16, seed) for seed in (2, 4)),
         *(exhaustively("flight", 16, seed) for seed in (1, 3)),
     ],
 )

@@ -45,11 +45,10 @@ def flown(time, *faults, seed=1):
     ("part", "time", "seed"),
     [
         ("height", IN_TAKEOFF, 1),
-        *(
-            exhaustively(part, time, 1)
-            for part in ("height", "gps", "barometer", "magnetometer")
-            for time in (2.0, IN_FLIGHT)
-        ),
+        exhaustively("height", 2.0, 1),
+        exhaustively("gps", IN_FLIGHT, 1),
+        exhaustively("barometer", 2.0, 1),
+        exhaustively("magnetometer", IN_FLIGHT, 1),
     ],
 )
 def test_a_stuck_sensor_is_left_out_and_the_mission_goes_on(part, time, seed):
@@ -62,7 +61,6 @@ def test_a_stuck_sensor_is_left_out_and_the_mission_goes_on(part, time, seed):
     ("quantity", "seed"),
     [
         exhaustively("rates, value: [0, 0.05, 0]", 1),
-        exhaustively("rates, value: [0, 0.05, 0]", 2),
         exhaustively("rates, value: [0.2, 0, 0]", 2),
         exhaustively("rates, value: [0, 0, 0.2]", 3),
         exhaustively("specific_force, value: [0.7, 0, 0]", 1),
@@ -75,10 +73,10 @@ def test_a_biased_imu_is_outvoted_and_the_mission_goes_on(quantity, seed):
     assert run.touchdowns[0].level_speed < 1.0
 
 
-@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 3)])
-def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbing(seed):
+@pytest.mark.exhaustive
+def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbing():
     """With wheels that seem to stand, TAKEOFF never ended, and the filter let them roll."""
-    run = flown(2.5, "part: wheel_loads, kind: stuck", seed=seed)
+    run = flown(2.5, "part: wheel_loads, kind: stuck", seed=1)
     assert run.reached, run.ending
     assert run.touchdowns[0].level_speed < 1.0
 
@@ -87,18 +85,15 @@ def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbin
     ("time", "fault", "vehicle"),
     [
         (IN_FLIGHT, "kind: biased, value: 50", "scale"),
-        *(
-            exhaustively(time, fault, ("scale", "scale_quad")[(i + j) % 2])
-            for i, time in enumerate((2.0, IN_TAKEOFF, IN_FLIGHT, 5.9), 1)
-            for j, fault in enumerate(
-                (
-                    "kind: biased, value: 50",
-                    "kind: noisy, value: 10",
-                    "kind: noisy, value: 50",
-                    "kind: noisy, value: [0, 0, 90, 0]",
-                )
-            )
-        ),
+        # each fault at two times, each vehicle with each fault
+        exhaustively(2.0, "kind: noisy, value: 10", "scale"),
+        exhaustively(2.0, "kind: noisy, value: [0, 0, 90, 0]", "scale"),
+        exhaustively(IN_TAKEOFF, "kind: biased, value: 50", "scale"),
+        exhaustively(IN_TAKEOFF, "kind: noisy, value: 50", "scale"),
+        exhaustively(IN_FLIGHT, "kind: biased, value: 50", "scale_quad"),
+        exhaustively(IN_FLIGHT, "kind: noisy, value: 50", "scale_quad"),
+        exhaustively(5.9, "kind: noisy, value: 10", "scale_quad"),
+        exhaustively(5.9, "kind: noisy, value: [0, 0, 90, 0]", "scale_quad"),
     ],
 )
 def test_load_cells_that_show_load_in_flight_keep_no_mode_and_end_none(time, fault, vehicle):
@@ -137,10 +132,10 @@ def test_a_sensor_that_is_far_off_is_outvoted_and_the_mission_goes_on(fault, see
     assert run.touchdowns[0].level_speed < 1.0
 
 
-@pytest.mark.parametrize("seed", [exhaustively(seed) for seed in (1, 3)])
-def test_an_obstructed_height_sensor_is_outvoted_and_the_mission_goes_on(seed):
+@pytest.mark.exhaustive
+def test_an_obstructed_height_sensor_is_outvoted_and_the_mission_goes_on():
     obstructed = "part: height, kind: stuck", "part: height, kind: noisy, value: 0.02"
-    run = flown(IN_TAKEOFF, *obstructed, seed=seed)
+    run = flown(IN_TAKEOFF, *obstructed, seed=1)
     assert run.reached, run.ending
     assert run.touchdowns[0].level_speed < 1.0
 
@@ -158,11 +153,10 @@ def test_a_stuck_imu_aborts_the_flight(seed):
     ("imu", "encoder", "bias", "seed"),
     [
         (5.0, 5.6, 50.0, 1),
-        *(
-            exhaustively(imu, encoder, bias, seed)
-            for imu, encoder in ((5.0, 5.6), (5.6, 5.0))
-            for bias, seed in ((50.0, 2), (-50.0, 3), (100.0, 3))
-        ),
+        exhaustively(5.0, 5.6, -50.0, 3),
+        exhaustively(5.0, 5.6, 100.0, 3),
+        exhaustively(5.6, 5.0, 50.0, 2),
+        exhaustively(5.6, 5.0, -50.0, 3),
     ],
 )
 def test_without_an_imu_an_encoder_that_begins_to_lie_lands_too(imu, encoder, bias, seed):
@@ -207,7 +201,7 @@ PAIRS = {
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", ["kind: off", "kind: stuck, value: 350"])
-@pytest.mark.parametrize(("encoders", "seed"), [("lone", 0), ("lone", 1), ("off", 1), ("noisy", 0)])
+@pytest.mark.parametrize(("encoders", "seed"), [("lone", 1), ("off", 1), ("noisy", 0)])
 def test_a_rotor_that_fails_behind_encoders_that_lie_is_named_and_lands(encoders, fault, seed):
     faults = (
         f"{{time_s: 4.5, fault: {{{PAIRS[encoders]}}}}}",
@@ -229,8 +223,7 @@ def test_a_rotor_that_fails_behind_encoders_that_lie_is_named_and_lands(encoders
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_quadrotor_lands_with_a_weak_rotor_behind_an_encoder_that_lies(seed):
+def test_a_quadrotor_lands_with_a_weak_rotor_behind_an_encoder_that_lies():
     """Without the rotor it would fall; half of its thrust and the others carry it."""
     lies = "part: encoders, kind: biased, quantity: rotor_rate, value: [0, 0, -80, 0]"
     faults = (
@@ -238,9 +231,7 @@ def test_a_quadrotor_lands_with_a_weak_rotor_behind_an_encoder_that_lies(seed):
         "{time_s: 7, fault: {part: rotor_3, kind: partial, value: 0.5}}",
     )
     way = "{mode: takeoff, height_m: 2}, {mode: waypoint, position_m: [9, 0], height_m: 2}"
-    text = HOP.format(seed=seed, events=", ".join(faults)).replace(
-        "{mode: takeoff, height_m: 2}", way
-    )
+    text = HOP.format(seed=1, events=", ".join(faults)).replace("{mode: takeoff, height_m: 2}", way)
     done = closed_run(text.replace("vehicle: scale", "vehicle: scale_quad"))
     run = done.run
     assert not run.final.crashed, run.ending

@@ -75,7 +75,7 @@ def run_over(text, seed, slope, roughness):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", [0, 6, 12, 19])
+@pytest.mark.parametrize("seed", [0, 12])
 def test_a_trip_over_slopes_and_rough_ground_has_no_false_alarm(seed):
     """Up to 7° or bumps of 2 cm, or some of both: no take-off is refused there."""
     share = seed / 19.0

@@ -405,7 +405,7 @@ class AnyMessages(RuleBasedStateMachine):
 
 
 TestAnyMessages = pytest.mark.exhaustive(AnyMessages.TestCase)
-TestAnyMessages.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestAnyMessages.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
 
 
 class FewMessages(AnyMessages):
