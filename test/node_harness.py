@@ -255,11 +255,10 @@ class NodeProcess:
 class Peer:
     """A node of the test's own, in a context of its own domain.
 
-    One that hears hundreds of messages a second spins `often`, with half of the processor time.
-    That executor has failed where a callback destroys a subscription and makes another one.
+    It spins with the executor of `events`, with half of the processor time of rclpy's usual one.
     """
 
-    def __init__(self, domain_id: int, name: str = "peer", *, often: bool = False) -> None:
+    def __init__(self, domain_id: int, name: str = "peer", *, events: bool = True) -> None:
         import rclpy
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.node import Node
@@ -269,7 +268,7 @@ class Peer:
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=domain_id)
-        self._executor = (events_executor if often else SingleThreadedExecutor)(
+        self._executor = (events_executor if events else SingleThreadedExecutor)(
             context=self._context
         )
         self.node = Node(name, context=self._context)

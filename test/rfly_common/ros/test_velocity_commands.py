@@ -12,19 +12,19 @@ import pytest
 pytestmark = pytest.mark.ros
 
 
-@pytest.fixture(params=[False, True], ids=["", "often"])
+@pytest.fixture(params=[False, True], ids=["", "events"])
 def vehicle(request, domain_id):
     """Return a vehicle's node, what it took and what it refused.
 
-    Motion controllers wake often: rclpy's executor of events keeps a destroyed subscription until
-    the callback ends.
+    rclpy's executor of events, with which motion controllers wake, keeps a destroyed subscription
+    until the callback ends.
     """
     from node_harness import Peer
 
     from rfly_common.ros.frame_lookup import Frames
     from rfly_common.ros.velocity_commands import VelocityCommands
 
-    peer = Peer(domain_id, "vehicle", often=request.param)
+    peer = Peer(domain_id, "vehicle", events=request.param)
     peer.taken = []
     peer.refused = []
     peer.frames = Frames(peer.node, listen=False)

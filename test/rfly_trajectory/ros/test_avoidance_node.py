@@ -115,7 +115,7 @@ class Robots:
 
 @pytest.fixture
 def peer(domain_id):
-    peer = Peer(domain_id, often=True)
+    peer = Peer(domain_id)
     yield peer
     peer.close()
 
