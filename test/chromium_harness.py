@@ -13,6 +13,16 @@ import numpy as np
 from rfly_viewer.window import chromium
 
 
+FEW_FRAMES = """(() => {
+    const draw = requestAnimationFrame.bind(window);
+    window.requestAnimationFrame = (frame) => setTimeout(draw, 100, frame);
+    window.cancelAnimationFrame = clearTimeout;
+})()"""
+"""Script that lets a page draw ten pictures a second: without a graphics card each costs tens of
+milliseconds of all cores, even while nothing changes.
+"""
+
+
 class Chromium(chromium.Chromium):
     """One browser with one page. A context manager; `close` ends it and removes its profile."""
 
@@ -21,6 +31,7 @@ class Chromium(chromium.Chromium):
         """Addresses that the page requested, WebSockets included."""
         self.console: list[str] = []
         super().__init__(width, height, angle)
+        self.before_load(FEW_FRAMES)
 
     def note(self, method: str, details: dict[str, Any]) -> None:
         if method == "Network.requestWillBeSent":

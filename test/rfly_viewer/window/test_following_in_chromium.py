@@ -13,11 +13,13 @@ import struct
 import threading
 import time
 
+import numpy as np
 import pytest
 from chromium_harness import Chromium
 from node_harness import PATIENCE, wait_until
 from optional_parts import late_module
 
+from rfly_viewer.scene.state_batches import StateBatch
 from rfly_viewer.window.chromium import chromium_program
 
 pytestmark = [
@@ -38,6 +40,38 @@ def is_red(picture, x, y):
     return red > 90 and red > 1.6 * green and red > 1.6 * blue
 
 
+def test_trails_are_drawn_while_they_are_wanted():
+    """Red 34 moves north by 1 m in each 0.3 s: three segments; none once the box is unticked."""
+    viewer = server.Viewer(server.Settings(map="", http_port=0, udp_port=0, shadows=False))
+    try:
+        for step in range(4):
+            batch = StateBatch(
+                np.array([RED]),
+                np.array([3]),
+                np.array([[300.0 + step, -200.0, 0.0]]),
+                np.zeros((1, 3)),
+                np.full((1, 3), np.nan),
+                np.full((1, 3), np.nan),
+                np.zeros(1),
+                np.zeros(1),
+                np.array([True]),
+            )
+            viewer.state.apply(batch, 0.3 * step)
+            viewer.draw(0.3 * step)
+        trail = viewer._trails._handle
+        ends = [[[-200.0, 300.0 + step], [-200.0, 301.0 + step]] for step in range(3)]
+        np.testing.assert_allclose(trail.points[..., :2], ends)
+        red, green, blue = trail.colors[0, 0].astype(int)
+        assert red > 2 * max(green, blue)
+
+        viewer.panel._boxes["trails"].value = False
+        viewer.draw(1.5)
+        assert viewer._trails._handle is None
+    finally:
+        viewer.close()
+
+
+@pytest.mark.exhaustive
 def test_following_and_trails():
     """The followed vehicle stays in the middle of the picture.
 

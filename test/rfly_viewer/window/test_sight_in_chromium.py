@@ -81,6 +81,44 @@ def test_of_several_requests_the_newest_counts(wall):
     assert finder.take() == (True, None)
 
 
+def test_the_ground_is_tinted_where_it_is_asked_for(wall, tmp_path, monkeypatch):
+    """West of the wall at first, east of it after a double click, and nowhere once unticked."""
+    from node_harness import wait_until
+
+    write_height_map(wall, tmp_path / "wall")
+    settings = server.Settings(
+        map=str(tmp_path / "wall"),
+        http_port=0,
+        udp_port=0,
+        shadows=False,
+        sight_from=(0.0, 0.0),
+    )
+    viewer = server.Viewer(settings)
+    shown = []
+    monkeypatch.setattr(viewer._terrain, "show", lambda terrain, picture: shown.append(picture))
+
+    def drawn(count):
+        """Draw until the ground has changed that many times; return its picture."""
+        wait_until(lambda: viewer.draw(0.0) or len(shown) == count, "the ground")
+        return shown[-1]
+
+    def greener_in_the_west(picture):
+        colours = picture.texture(viewer.state.terrain.bounds, 64, 64)
+        return (tints(colours, 0.0, 20.0) - tints(colours, 60.0, 20.0))[1] > 0
+
+    try:
+        assert greener_in_the_west(drawn(1))
+        assert "in sight" in viewer._sight.legend()
+        ray = {"ray_origin": (70.0, 10.0, 100.0), "ray_direction": (0.0, 0.0, -1.0)}
+        viewer._double_click(SimpleNamespace(**ray))
+        assert not greener_in_the_west(drawn(2))
+        viewer.panel.show("sight", 0)
+        assert drawn(3) is None
+    finally:
+        viewer.close()
+
+
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.skipif(chromium_program() is None, reason="the program chromium is not installed")
 def test_the_window_shows_it_where_it_is_asked_for(wall, tmp_path):
