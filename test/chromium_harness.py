@@ -12,7 +12,6 @@ import numpy as np
 
 from rfly_viewer.window import chromium
 
-
 FEW_FRAMES = """(() => {
     const draw = requestAnimationFrame.bind(window);
     window.requestAnimationFrame = (frame) => setTimeout(draw, 100, frame);

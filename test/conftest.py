@@ -108,22 +108,20 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect exhaustive tests unless `-m` names them, and put slow modules first.
 
-    Then several test processes end at about the same time. Modules with nodes, which mostly wait,
-    are spread evenly among those that compute, so that no core is idle.
+    Then several test processes end at about the same time. Modules of a folder are spread evenly:
+    side by side they would compile the same kernels, or all wait for their nodes.
     """
     if "exhaustive" not in config.option.markexpr:
         left_out = [item for item in items if item.get_closest_marker("exhaustive")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
-    slow, ros = (
-        {item.path for item in items if item.get_closest_marker(mark)} for mark in ("slow", "ros")
-    )
-    kinds: dict[tuple[bool, bool], list[Path]] = {}
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    kinds: dict[tuple[bool, Path], list[Path]] = {}
     for path in dict.fromkeys(item.path for item in items):
-        kinds.setdefault((path not in slow, path in ros), []).append(path)
+        kinds.setdefault((path not in slow, path.parent), []).append(path)
     places = {
-        path: (quick, number / len(paths), with_nodes)
-        for (quick, with_nodes), paths in kinds.items()
+        path: (quick, (number + 0.5) / len(paths))
+        for (quick, _), paths in kinds.items()
         for number, path in enumerate(paths)
     }
     items.sort(key=lambda item: places[item.path])

@@ -20,6 +20,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from fork_server import ENVIRONMENT, NODE, RFLY, ForkedProcess, ForkServer
 
@@ -268,9 +269,9 @@ class Peer:
         os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=domain_id)
-        self._executor = (events_executor if events else SingleThreadedExecutor)(
-            context=self._context
-        )
+        make_executor = events_executor if events else SingleThreadedExecutor
+        with mock.patch("faulthandler.enable"):  # pytest's own handler of crashes stays
+            self._executor = make_executor(context=self._context)
         self.node = Node(name, context=self._context)
         self._executor.add_node(self.node)
         self._clients: dict[tuple[Any, str], Any] = {}

@@ -70,10 +70,15 @@ def start(domain_id, clock):
         yield begin
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.needs("mavsdk")
 def test_mavsdk_flies_a_mission_and_downloads_it_again(start, peer, tmp_path):
-    """It also downloads a recording before, and turns the vehicle in flight."""
+    """It also downloads a recording before, and turns the vehicle in flight.
+
+    It takes 8 s of a core. In make test MAVSDK meets missions in test_shared_missions, and the rest
+    is said to stations without ROS.
+    """
     from rfly_suite.msg import AttitudeTarget
     from sensor_msgs.msg import BatteryState
 

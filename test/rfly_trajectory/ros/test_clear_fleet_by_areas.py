@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from area_harness import AreaNodes
 from fleet_harness import seconds, stamp
+from marks import exhaustively
 
 from rfly_common.errors import ConfigError
 from rfly_trajectory.avoidance.area_avoidance import OffPlan
@@ -128,10 +129,14 @@ def both(hosts):
     hosts.wait_until_told("west", lambda _, __, v: float(v.get("late_s") or 0.0) > 0.0)
 
 
+@pytest.mark.parametrize("dies", [False, exhaustively(True)])
 def test_cars_that_keep_clear_are_handed_over_late_and_those_of_a_killed_node_are_told(
-    hosts, record_property
+    hosts, dies, record_property
 ):
-    """None is missing, none comes twice, none jumps, and cars of two nodes do not touch."""
+    """None is missing, none comes twice, none jumps, and cars of two nodes do not touch.
+
+    Without avoidance test_fleet_by_areas kills a node, too.
+    """
     both(hosts)
     hosts.spin_for(10.0)
     for side, messages in hosts.states.items():
@@ -168,6 +173,9 @@ def test_cars_that_keep_clear_are_handed_over_late_and_those_of_a_killed_node_ar
             for track in (tracks[10 * i + 1], tracks[10 * i + 2])
         )
         assert np.hypot(*(first - second).T).min() > reach
+
+    if not dies:
+        return
 
     # a node dies
     killed = hosts.kill("east")
