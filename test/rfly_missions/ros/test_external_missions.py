@@ -29,7 +29,7 @@ NAN = math.nan
 def peer(domain_id):
     from node_harness import Peer
 
-    peer = Peer(domain_id, often=True)
+    peer = Peer(domain_id)
     yield peer
     peer.close()
 
