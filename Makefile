@@ -12,7 +12,7 @@ HOURS ?= 1
 BUILDER ?= html
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-9s %s\n' "$$target" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' Makefile | while IFS='|' read -r target text; do printf '  make %-15s %s\n' "$$target" "$$text"; done
 
 env: ## make .venv with ROS 2, this package and everything for tests and extras; PYTHON=... chooses the Python (3.10 to 3.13)
 	@$(IN_ENV) --dev

@@ -685,6 +685,20 @@ def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
 
 @pytest.mark.ros
 @pytest.mark.needs("make env")
+def test_the_set_up_starts_its_command_in_an_activated_shell_too(tmp_path):
+    """There `python3`, which runs the set-up, is the environment's own, and its process goes on."""
+    program = (
+        "import os, sys\n"
+        f"sys.path.insert(0, {str(ROOT / 'wheels')!r})\n"
+        "from variables import run_environment\n"
+        "os.execve(sys.executable, [sys.executable, '-c', 'import rclpy'], run_environment())\n"
+    )
+    ended = run([sys.executable, "-c", program], {"PATH": os.environ["PATH"]}, tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.ros
+@pytest.mark.needs("make env")
 def test_a_sourced_workspace_is_an_overlay_of_the_environment(tmp_path):
     """Its prefix and libraries come before those of .venv, also where .venv's came first."""
     workspace = tmp_path / "install" / "my_robot"

@@ -21,6 +21,7 @@ _ROS_VARIABLES = (
     "ROS_PYTHON_VERSION",
     "ROS_VERSION",
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
+    "_RFLY_SUITE_ENVIRONMENT",  # it says that LD_LIBRARY_PATH is set, which goes too
 )
 
 
