@@ -102,25 +102,37 @@ def main() -> None:
 
 
 def _suggest_options(error: Any) -> None:
-    """Give an error for an unknown option the options that it may have meant.
+    """Give an error for an unknown command or option what it may have meant.
 
     click proposes any option that shares some letters. These are spelled almost alike, or their
     help has a word of the unknown one: `--no-trajectory` leads to `--nodes`.
     """
-    if not hasattr(error, "possibilities") or error.ctx is None:
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return
+    if type(error).__name__ == "UsageError" and hasattr(context.command, "list_commands"):
+        error.message += f" {context.command_path} has {', '.join(context.command.commands)}."
+    if not hasattr(error, "possibilities"):
         return
 
-    options = {flag: option for option in error.ctx.command.params for flag in option.opts}
+    names = {name: param for param in context.command.params for name in param.opts}
+    options = {name: param for name, param in names.items() if name.startswith("-")}
+    word = error.option_name.strip("-")
+    if word in names and word not in options:
+        error.possibilities = []
+        error.message += f"; write it alone: {context.command_path} {word.upper()}"
+        return
+
     error.possibilities = get_close_matches(error.option_name, options, cutoff=0.8)
     if not error.possibilities:
-        words = {word for word in error.option_name.strip("-").split("-") if len(word) > 3}
+        words = {part for part in word.split("-") if len(part) > 3}
         error.possibilities = [
             flag
             for flag, option in options.items()
             if words & set(re.findall(r"\w+", getattr(option, "help", None) or ""))
         ][:_MOST_SUGGESTIONS]
     if not error.possibilities:
-        error.message += f"; {error.ctx.command_path} --help lists them"
+        error.message += f"; {context.command_path} --help lists them"
 
 
 def _print_error(text: str) -> None:

@@ -155,9 +155,7 @@ def _output(out: str, overwrite: bool) -> Iterator[BinaryIO]:
     try:
         file = open(out, "wb" if overwrite else "xb")  # noqa: SIM115  closed below
     except FileExistsError:
-        raise ConfigError(
-            f"{out} exists; choose another name, or --force to write over it"
-        ) from None
+        raise ConfigError(f"{out} exists; choose another name or add --overwrite") from None
     try:
         with file:
             yield file

@@ -178,7 +178,9 @@ def record(
         float,
         typer.Option(min=0, help="end before the file has this size, MB; 0: no limit"),
     ] = 4000.0,
-    force: Annotated[bool, typer.Option("--force", help="write over a file that exists")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="replace a file that exists")
+    ] = False,
 ) -> None:
     """Record the datagrams that RflySim3D would receive, as a pcap file.
 
@@ -210,7 +212,7 @@ def record(
         options.refuse_options(ctx, "with --recover", _RECORD_OPTIONS)
         from rfly_bringup.cli.recording import recover_mcap
 
-        recover_mcap(recover, out, overwrite=force)
+        recover_mcap(recover, out, overwrite=overwrite)
         return
 
     if mcap:
@@ -232,7 +234,7 @@ def record(
             topic or (),
             exclude or (),
             limits,
-            overwrite=force,
+            overwrite=overwrite,
         )
         return
     from rfly_bringup.cli.recording import record_to
@@ -243,7 +245,7 @@ def record(
         range(port, port + windows),
         _host_and_port(forward, port),
         limits,
-        overwrite=force,
+        overwrite=overwrite,
     )
 
 

@@ -93,7 +93,7 @@ class CommandClient:
         client = self.node.create_client(kind, name)
         full_name = self.node.resolve_service_name(name)
         try:
-            self.wait_for(client.service_is_ready, self.missing_server(full_name))
+            self.wait_for(client.service_is_ready, lambda: self.missing_server(full_name))
             future = client.call_async(request)
             self.wait_for(future.done, f"{full_name} does not answer")
         finally:
@@ -106,14 +106,23 @@ class CommandClient:
 
     def missing_server(self, full_name: str) -> str:
         """Return the message for a service or an action that no node offers."""
+        services = [
+            name.removesuffix("/_action/send_goal")
+            for name, _ in self.node.get_service_names_and_types()
+        ]
+        last = full_name.rpartition("/")[2]
+        others = sorted(name for name in services if name.endswith(f"/{last}"))
+        if others:
+            return f"no {self._server} offers {full_name}, but there is {', '.join(others)}"
         return (
             f"no {self._server} offers {full_name}: is `rfly up` running, with this ROS_DOMAIN_ID?"
         )
 
-    def wait_for(self, ready: Callable[[], Any], problem: str) -> None:
+    def wait_for(self, ready: Callable[[], Any], problem: str | Callable[[], str]) -> None:
         """Spin until `ready()`; raise `error` with the problem after TIMEOUT_S."""
         if not self.spin(ready, TIMEOUT_S):
-            raise self._error(f"{problem} (waited {TIMEOUT_S:.0f} s)")
+            text = problem if isinstance(problem, str) else problem()
+            raise self._error(f"{text} (waited {TIMEOUT_S:.0f} s)")
 
     def spin(self, ready: Callable[[], Any], timeout_s: float = float("inf")) -> bool:
         """Spin until `ready()`, and return True, or until the time is over, and return False."""

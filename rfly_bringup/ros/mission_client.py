@@ -137,7 +137,7 @@ class MissionClient(CommandClient):
         self, is_there: Callable[[], Any], where: str, stopped: Callable[[], bool]
     ) -> None:
         """Wait until a server is there; raise KeyboardInterrupt where it is stopped before that."""
-        self.wait_for(lambda: is_there() or stopped(), self.missing_server(where))
+        self.wait_for(lambda: is_there() or stopped(), lambda: self.missing_server(where))
         if stopped():
             raise KeyboardInterrupt
 
@@ -148,4 +148,4 @@ def _progress(feedback: Any) -> tuple[float, str]:
         return 0.0, "waits for the vehicle's pose"
     mode = MissionMode(feedback.current.mode).name
     left = "" if math.isnan(feedback.distance) else f", {feedback.distance:.1f} m to go"
-    return feedback.progress, f"item {feedback.index + 1} of {feedback.count}: {mode}{left}"
+    return feedback.progress, f"item {feedback.index} of 0 … {feedback.count - 1}: {mode}{left}"

@@ -78,7 +78,9 @@ def _describe(error: ValidationError) -> _Described:
         close = difflib.get_close_matches(missing, others, 1)
         if close:
             return [*path, close[0]], f"unknown key; did you mean {missing}?"
-        return path, f"the key {missing} is missing"
+        allowed = schema.get("properties", {}).get(missing, {}).get("enum", ())
+        hint = f"; add {missing}: {' or '.join(map(str, allowed))}" if allowed else ""
+        return path, f"the key {missing} is missing{hint}"
     if rule == "dependencies":
         return path, "; ".join(
             f"{key} needs {', '.join(needed)} too"
@@ -94,6 +96,9 @@ def _describe(error: ValidationError) -> _Described:
     if rule in ("minimum", "maximum"):
         limits = f"{schema.get('minimum', '-inf')} … {schema.get('maximum', 'inf')}"
         return path, f"{_short(value)}, allowed: {limits}{_about(schema)}"
+    if rule in ("exclusiveMinimum", "exclusiveMaximum"):
+        side = "more" if rule == "exclusiveMinimum" else "less"
+        return path, f"{_short(value)}, expected {side} than {schema[rule]:g}{_about(schema)}"
 
     # lists
     if rule in ("minItems", "maxItems"):

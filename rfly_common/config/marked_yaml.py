@@ -117,16 +117,19 @@ def parse_yaml(text: str, file: str) -> Document:
     try:
         return _Builder(file).build(yaml.parse(text, Loader=YAML_LOADER))
     except yaml.YAMLError as error:
-        raise ConfigError(yaml_error(error, file)) from None
+        raise ConfigError(yaml_error(error, file, text)) from None
 
 
-def yaml_error(error: yaml.YAMLError, file: str) -> str:
+def yaml_error(error: yaml.YAMLError, file: str, text: str) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
     context = getattr(error, "context", None)
     where = f"{file}:{mark.line + 1}" if mark is not None else file
     words = f"{problem} {context or ''}".split()
-    return f"{where}: not valid YAML: {' '.join(words)}"
+    line = text.split("\n")[mark.line] if mark is not None else ""
+    indent = line[: len(line) - len(line.lstrip())]
+    hint = "; indent with spaces, not with tabs" if "\t" in indent else ""
+    return f"{where}: not valid YAML: {' '.join(words)}{hint}"
 
 
 class _Builder:

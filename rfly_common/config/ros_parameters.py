@@ -81,6 +81,7 @@ class _Reader:
 
     def __init__(self, text: str, file: str) -> None:
         self._events = yaml.parse(text, Loader=YAML_LOADER)
+        self._text = text
         self._file = file
         self._depth = 0
 
@@ -169,7 +170,7 @@ class _Reader:
         try:
             event = next(self._events)
         except yaml.YAMLError as error:
-            raise ConfigError(yaml_error(error, self._file)) from None
+            raise ConfigError(yaml_error(error, self._file, self._text)) from None
 
         if isinstance(event, yaml.AliasEvent):
             raise self._error(event, f"alias *{event.anchor}: ROS reads no aliases")

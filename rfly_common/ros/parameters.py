@@ -25,6 +25,15 @@ _EMPTY_LISTS = {
     list[float]: _Type.DOUBLE_ARRAY,
     list[int]: _Type.INTEGER_ARRAY,
 }
+_EXPECTED_VALUES = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a string",
+    list[str]: "a list of strings",
+    list[float]: "a list of numbers such as [47.4, 8.5, 488.0]",
+    list[int]: "a list of integers",
+}
 
 
 def declare_parameters(
@@ -66,9 +75,11 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
         else:
             value = node.declare_parameter(name, default, _descriptor(field)).value
     except InvalidParameterTypeException as error:
-        is_list = field.type == list[float]
-        expected = "a list of numbers such as [47.4, 8.5, 488.0]" if is_list else kind.name.lower()
-        raise ConfigError(f"parameter {name}: expected {expected}, {error}") from error
+        given = node._parameter_overrides[name].value
+        shown = given if isinstance(given, (bool, int, float, str)) else list(given)
+        raise ConfigError(
+            f"parameter {name}: {shown!r}, expected {_EXPECTED_VALUES[field.type]}"
+        ) from error
     except InvalidParameterValueException as error:
         low = "-inf" if field.low is None else field.low
         high = "inf" if field.high is None else field.high

@@ -209,7 +209,8 @@ class MissionNode(Node):
             if state is None:
                 continue
             values[name] = (
-                f"{state.params.current.mode.name}, item {state.item_index} of {state.item_count}"
+                f"{state.params.current.mode.name}, item {state.item_index} of 0 … "
+                f"{state.item_count - 1}"
             )
 
             if state.breach:

@@ -280,7 +280,10 @@ def write_gazebo_world(
     files = [folder / file for file in ("world.sdf", "model.sdf", "model.config", *images.values())]
     for file in files:
         if file.exists() and not overwrite:
-            raise FileExistsError(f"{file} exists; choose another folder or ask to overwrite it")
+            raise FileExistsError(
+                f"{file} exists; choose another folder or add --overwrite (in Python: "
+                "overwrite=True)"
+            )
 
     # images
     heights = gazebo_heights(height_map, side)

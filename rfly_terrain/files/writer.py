@@ -151,7 +151,9 @@ def new_files(path: StrPath, overwrite: bool) -> MapFiles:
     files = MapFiles(stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".txt"))
     for file in (files.png, files.txt):
         if not overwrite and file.exists():
-            raise FileExistsError(f"{file} exists; choose another name or ask to overwrite it")
+            raise FileExistsError(
+                f"{file} exists; choose another name or add --overwrite (in Python: overwrite=True)"
+            )
     return files
 
 

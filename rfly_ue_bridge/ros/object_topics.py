@@ -245,7 +245,9 @@ class PlacedObjects:
         self._turns: Timer | None = None  # made with the first object, as is the next
         self._settling: Timer | None = None
         self._changed = False
-        self._diagnostics = Diagnostics(node, "objects", "", self._update_diagnostics)
+        self._diagnostics = Diagnostics(
+            node, "objects", "", self._update_diagnostics, check_peers=False
+        )
         self._array = publisher(node, PlacedObjectArray, "placed_objects", LATCHED)
         self._ground.start(self._diagnostics)
 

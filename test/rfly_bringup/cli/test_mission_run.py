@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -86,8 +87,8 @@ def test_a_mission_to_its_end(hawk):
     code, out, err = hawk.rfly("start", "hawk", str(hawk.folder / "short.plan")).end()
     assert (code, out) == (0, "hawk: 3 items done\n")
     lines = [
-        f"hawk: item {number} of 3: {mode}"
-        for number, mode in ((1, "TAKEOFF"), (2, "WAYPOINT"), (3, "LAND"))
+        f"hawk: item {number} of 0 … 2: {mode}"
+        for number, mode in ((0, "TAKEOFF"), (1, "WAYPOINT"), (2, "LAND"))
     ]
     assert [line for line in err.splitlines() if line in lines] == lines
     assert hawk.rfly("status", "hawk").end()[:2] == (0, "hawk: no mission is running: LAND\n")
@@ -148,7 +149,7 @@ def test_a_mission_that_is_refused_says_why(hawk):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["hold", "dove"], "no mission_node offers /dove/set_mission_command"),
+        (["hold", "dove"], "no mission_node offers /dove/set_mission_command: is `rfly up` runn"),
         (["status", "dove"], "no mission_node offers /dove/execute_mission"),
         (
             ["start", "dove", "x.plan", "--namespace", "site"],
@@ -170,3 +171,15 @@ def test_mistakes_are_one_line(words, text, domain_id, monkeypatch, capsys):
         main()
     err = capsys.readouterr().err
     assert (end.value.code, err.count("\n"), text in err) == (2, 1, True), err
+
+
+@pytest.mark.parametrize("last", ["set_mission_command", "execute_mission"])
+def test_a_vehicle_that_is_not_there_leads_to_those_that_are(last):
+    from rfly_bringup.ros.command_client import CommandClient
+
+    services = ["/hawk/set_mission_command", "/hawk/execute_mission/_action/send_goal", "/x/other"]
+    node = SimpleNamespace(get_service_names_and_types=lambda: [(name, []) for name in services])
+    client = SimpleNamespace(_server="mission_node", node=node)
+    assert CommandClient.missing_server(client, f"/dove/{last}") == (
+        f"no mission_node offers /dove/{last}, but there is /hawk/{last}"
+    )

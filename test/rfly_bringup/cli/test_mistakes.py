@@ -39,7 +39,10 @@ def test_no_arguments_show_the_help_and_nothing_else(rfly, arguments):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("nonsense",), "nonsense"),
+        (("nonsense",), "No such command 'nonsense'. rfly has drive, view, status, "),
+        (("terrain", "altitude"), "No such command 'altitude'. rfly terrain has info, query, "),
+        (("terrain", "inffo"), "No such command 'inffo'. Did you mean 'info'? rfly terrain has "),
+        (("sim", "urdf", "--vehicle"), "option: --vehicle; write it alone: rfly sim urdf VEHICLE"),
         (("up", "--map", "Jacksborofault"), "JacksboroFault"),
         (("up", "--fleet", "demo"), "demo_convoy"),
         (("up", "--fleet", "broken.yaml"), "broken.yaml:3: not valid YAML"),

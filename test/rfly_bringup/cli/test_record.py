@@ -289,7 +289,9 @@ def test_what_was_left_out_is_told(tmp_path, windows):
             "no such host",
             id="host",
         ),
-        pytest.param(["record", "DNS"], "exists; choose another name, or --force", id="exists"),
+        pytest.param(
+            ["record", "DNS"], "exists; choose another name or add --overwrite", id="exists"
+        ),
         pytest.param(["record", "new", "--forward", "host:99999"], "HOST:PORT", id="forward"),
         pytest.param(
             ["record", "new", "--forward", "127.0.0.1"],

@@ -268,7 +268,7 @@ def publisher_of(peer, topic):
 
 
 def test_a_full_disk_ends_a_recording_in_one_line(domain_id):
-    with RflyInDomain(domain_id, "record", "/dev/full", "--force", "--mcap") as recording:
+    with RflyInDomain(domain_id, "record", "/dev/full", "--overwrite", "--mcap") as recording:
         code, output = recording.end()
     assert code == 2
     assert output.splitlines()[-1] == (

@@ -51,9 +51,13 @@ KEYS = {
             "type": "object",
             "required": ["body_kg"],
             "additionalProperties": False,
-            "properties": {"body_kg": {"type": "number"}, "frame_kg": {"type": "number"}},
+            "properties": {
+                "body_kg": {"type": "number", "exclusiveMinimum": 0},
+                "frame_kg": {"type": "number"},
+            },
         },
         "shape": {"type": "object", "required": ["type"], "properties": {"type": {}}},
+        "fault": {"required": ["kind"], "properties": {"kind": {"enum": ["off", "stuck"]}}},
     },
 }
 
@@ -66,10 +70,14 @@ KEYS = {
          "f.yaml:4: mass.body_mass_kg: unknown key; did you mean body_kg? "
          "allowed: body_kg, frame_kg"),
         ("version: 1\nmas: {body_kg: 3}\n",
-         "f.yaml:2: mas: unknown key; did you mean mass? allowed: mass, shape, version"),
+         "f.yaml:2: mas: unknown key; did you mean mass? allowed: fault, mass, shape, version"),
         ("version: 2\nmass: {body_kg: 3, zzz: 1}\n",
          "f.yaml:2: mass.zzz: unknown key; allowed: body_kg, frame_kg"),
         ("version: 1\nmass: {frame_kg: 3}\n", "f.yaml:2: mass: the key body_kg is missing"),
+        ("mass: {body_kg: 3}\n", "f.yaml:1: the key version is missing; add version: 1"),
+        ("version: 1\nmass: {body_kg: -3}\n", "f.yaml:2: mass.body_kg: -3, expected more than 0"),
+        ("version: 1\nmass: {body_kg: 3}\nfault: {value: 1}\n",
+         "f.yaml:3: fault: the key kind is missing; add kind: off or stuck"),
         # a mapping whose keys depend on its type
         ("version: 1\nmass: {body_kg: 3}\nshape: {typ: box}\n",
          "f.yaml:3: shape.typ: unknown key; did you mean type?"),
@@ -79,3 +87,12 @@ def test_a_wrong_key_is_named_before_the_one_that_is_missing_for_it(text, expect
     with pytest.raises(ConfigError) as error:
         documents.check_schema(parse_yaml(text, "f.yaml"), KEYS)
     assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("text", ["a:\n\tb: 1\n", "a:\n  b: 1\n\tc: 2\n"])
+def test_tabs_that_indent_are_named(text):
+    with pytest.raises(ConfigError, match=r"not valid YAML: .*; indent with spaces, not with tabs"):
+        parse_yaml(text, "f.yaml")
+    with pytest.raises(ConfigError) as error:
+        parse_yaml("a: [1\n", "f.yaml")
+    assert "tabs" not in str(error.value)

@@ -47,7 +47,7 @@ REFUSED = {
     "nested list": (of_a("x: [[1], [2]]"), ":3: x: expected a number, a word, true or false"),
     "alias": (of_a("x: &v 1", "y: *v"), r":4: alias \*v: ROS reads no aliases"),
     "list": ("- a\n", ":1: expected names of nodes"),
-    "tab": ("a:\n\tros__parameters:\n", "not valid YAML"),
+    "tab": ("a:\n\tros__parameters:\n", "spaces, not with tabs"),
     "open": ("a: [1\n", ":1: a: a value"),
     "encoding": (b"a:\n  ros__parameters:\n    x: \xe9\n", ":3: not UTF-8 text"),
 }

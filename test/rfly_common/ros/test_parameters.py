@@ -96,5 +96,7 @@ def test_a_list_of_another_type_is_refused(make_node):
     from rfly_common.ros.parameters import declare_parameters
     from rfly_ue_bridge.ros.node_parameters import BridgeParameters
 
-    with pytest.raises(ConfigError, match="parameter vehicles: expected string_array"):
+    with pytest.raises(
+        ConfigError, match=r"parameter vehicles: \[1, 2\], expected a list of strings$"
+    ):
         declare_parameters(make_node("vehicles:=[1, 2]"), BridgeParameters)
