@@ -109,6 +109,7 @@ class CommandClient:
         services = [
             name.removesuffix("/_action/send_goal")
             for name, _ in self.node.get_service_names_and_types()
+            if self.node.count_services(name)  # the list has names of clients too
         ]
         last = full_name.rpartition("/")[2]
         others = sorted(name for name in services if name.endswith(f"/{last}"))
