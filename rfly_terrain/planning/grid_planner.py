@@ -38,27 +38,11 @@ STRAIGHT_STEPS = ((-1, 0), (0, -1), (0, 1), (1, 0))
 DIAGONAL_STEPS = ((-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
-def _euclidean(a: Floats, b: Floats) -> Floats:
-    return np.hypot(*(a - b).T)
-
-
-def _euclidean_squared(a: Floats, b: Floats) -> Floats:
-    return ((a - b) ** 2).sum(axis=1)
-
-
-def _manhattan(a: Floats, b: Floats) -> Floats:
-    return np.abs(a - b).sum(axis=1)
-
-
-def _chebyshev(a: Floats, b: Floats) -> Floats:
-    return np.abs(a - b).max(axis=1)
-
-
 METRICS: dict[str, CostFunction] = {
-    "Chebyshev": _chebyshev,
-    "Euclidean": _euclidean,
-    "EuclideanSquared": _euclidean_squared,
-    "Manhattan": _manhattan,
+    "Chebyshev": lambda a, b: np.abs(a - b).max(axis=1),
+    "Euclidean": lambda a, b: np.hypot(*(a - b).T),
+    "EuclideanSquared": lambda a, b: np.square(a - b).sum(axis=1),
+    "Manhattan": lambda a, b: np.abs(a - b).sum(axis=1),
 }
 """MATLAB's cost functions, in cells."""
 

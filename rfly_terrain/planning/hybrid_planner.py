@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,7 @@ def _length(name: str, value: Any) -> float:
     return finite_number(name, value, "m", above=0.0, error=ValueError)
 
 
-def _cost(name: str, value: Any) -> float:
-    return finite_number(name, value, above=0.0, error=ValueError)
-
-
-def _switching_cost(name: str, value: Any) -> float:
-    return finite_number(name, value, at_least=0.0, error=ValueError)
+_above_zero = partial(finite_number, above=0.0, error=ValueError)
 
 
 @matlab_properties({})
@@ -67,10 +63,10 @@ class HybridPlanInfo:
         "map": map_of,
         "min_turning_radius": _length,
         "motion_primitive_length": _length,
-        "forward_cost": _cost,
-        "reverse_cost": _cost,
-        "direction_switching_cost": _switching_cost,
-        "interpolation_distance": _cost,
+        "forward_cost": _above_zero,
+        "reverse_cost": _above_zero,
+        "direction_switching_cost": partial(finite_number, at_least=0.0, error=ValueError),
+        "interpolation_distance": _above_zero,
     }
 )
 @dataclass(eq=False)
