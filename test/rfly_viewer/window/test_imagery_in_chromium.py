@@ -82,8 +82,12 @@ def check_colours(picture, x, y, altitude):
     assert not (wrong & is_sure).any()
 
 
+@pytest.mark.exhaustive
 def test_colours_from_far_and_near_without_a_hole(viewer):
-    """First the coarse patch, then finer ones, all with the colours of the picture."""
+    """First the coarse patch, then finer ones, all with the colours of the picture.
+
+    It takes 10 s of a core. In make test test_terrain_levels reads the patches' own pictures.
+    """
     from rfly_viewer.window.film import _ONLY_THE_SCENE
 
     with Chromium(WIDTH, HEIGHT) as browser:

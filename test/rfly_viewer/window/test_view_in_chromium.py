@@ -20,6 +20,7 @@ import urllib.request
 import numpy as np
 import pytest
 from chromium_harness import Chromium
+from marks import exhaustively
 from node_harness import PATIENCE, wait_until
 
 from rfly_viewer.window.chromium import chromium_program
@@ -238,9 +239,9 @@ UP_DOWN = [(20, 0, -13.5), (20, 0, -2.5)]
 @pytest.mark.parametrize(
     ("scale", "euler", "ends"),
     [
-        pytest.param((TWELVE, ONE, ONE), (ZERO, ZERO, ZERO), NORTH_SOUTH, id="level"),
+        exhaustively((TWELVE, ONE, ONE), (ZERO, ZERO, ZERO), NORTH_SOUTH, id="level"),
         pytest.param((TWELVE, ONE, ONE), (ZERO, ZERO, QUARTER), EAST_WEST, id="yaw"),
-        pytest.param((TWELVE, ONE, ONE), (ZERO, QUARTER, ZERO), UP_DOWN, id="pitch"),
+        exhaustively((TWELVE, ONE, ONE), (ZERO, QUARTER, ZERO), UP_DOWN, id="pitch"),
         pytest.param((ONE, TWELVE, ONE), (QUARTER, ZERO, ZERO), UP_DOWN, id="roll"),
     ],
 )
