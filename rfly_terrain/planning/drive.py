@@ -25,7 +25,7 @@ from rfly_common.kernels.interruptible import check_memory
 from rfly_terrain.planning import cost_kernels as kernels
 from rfly_terrain.planning import search_kernels as searching
 from rfly_terrain.planning.cost_kernels import Steering
-from rfly_terrain.planning.plan import PlanPose, off_the_map, parts_of
+from rfly_terrain.planning.plan import PlanPose, cell_at, off_the_map, parts_of
 
 if TYPE_CHECKING:
     from rfly_terrain.costmap.traversability import TraversabilityGrid
@@ -143,8 +143,8 @@ def plan_drive(
 
     # the least cost from each cell to the goal
     spare = 60.0 + 16.0 * turning_radius / layout[2]  # for detours that headings require
-    start_cell = _cell(layout, start)
-    to_go = kernels.cost_to_go(weight, _cell(layout, goal), start_cell, spare)
+    start_cell = cell_at(*layout, start.x, start.y)
+    to_go = kernels.cost_to_go(weight, cell_at(*layout, goal.x, goal.y), start_cell, spare)
     if not np.isfinite(to_go[start_cell]):
         reachable = float(np.isfinite(to_go).mean())
         raise PlanError(
@@ -207,15 +207,9 @@ def _check_radius(turning_radius: float, grid: TraversabilityGrid) -> None:
     )
 
 
-def _cell(layout: _Layout, pose: PlanPose) -> tuple[int, int]:
-    """Return (row, column) of the cell of a pose."""
-    origin_x, origin_y, side = layout
-    return math.floor((pose.y - origin_y) / side), math.floor((pose.x - origin_x) / side)
-
-
 def _check_place(weight: Weights, layout: _Layout, name: str, pose: PlanPose) -> None:
     """Raise PlanError if a pose lies off the map or where the vehicle may not be."""
-    row, column = _cell(layout, pose)
+    row, column = cell_at(*layout, pose.x, pose.y)
     rows, columns = weight.shape
     if not (0 <= row < rows and 0 <= column < columns):
         x_min, y_min, side = layout

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 from rfly_common.arrays import Bools
-from rfly_terrain.planning.plan import PlanPose
+from rfly_terrain.planning.plan import PlanPose, cell_at
 
 FIRST_REACH = 32
 """Distance, in cells, of the first search; each further one doubles it."""
@@ -32,8 +32,8 @@ def nearest_free(
     counts. Returns None if there is none.
     """
     _, parts = cv2.connectedComponents(free.astype(np.uint8), connectivity=4, ltype=cv2.CV_32S)
-    row, column = _cell_of(x, y, origin, side)
-    start_row, start_column = _cell_of(*start, origin, side)
+    row, column = cell_at(*origin, side, x, y)
+    start_row, start_column = cell_at(*origin, side, *start)
     inside = 0 <= start_row < free.shape[0] and 0 <= start_column < free.shape[1]
     part = int(parts[start_row, start_column]) if inside else 0
 
@@ -53,11 +53,6 @@ def nearest_free(
         if window.shape == parts.shape:
             return None
         reach *= 2
-
-
-def _cell_of(x: float, y: float, origin: tuple[float, float], side: float) -> tuple[int, int]:
-    """Return (row, column) of the cell of a place, m."""
-    return math.floor((y - origin[1]) / side), math.floor((x - origin[0]) / side)
 
 
 def name_nearest_free(

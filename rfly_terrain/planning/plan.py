@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -111,6 +112,11 @@ def off_the_map(name: str, x: float, y: float, bounds: Sequence[float]) -> PlanE
     x_min, x_max, y_min, y_max = bounds
     limits = f"x {x_min:g} … {x_max:g}, y {y_min:g} … {y_max:g}"
     return PlanError("outside", f"the {name} ({x:g}, {y:g}) lies off the map: {limits}")
+
+
+def cell_at(x_min: float, y_min: float, side: float, x: float, y: float) -> tuple[int, int]:
+    """Return (row, column) of the cell of a place; cells of a side begin at x_min, y_min, m."""
+    return math.floor((y - y_min) / side), math.floor((x - x_min) / side)
 
 
 def steps_between(position: Floats) -> tuple[Floats, Floats]:
