@@ -20,7 +20,7 @@ from rfly_common.physics import GRAVITY
 
 
 class Air(enum.IntEnum):
-    """How actions command the rotors."""
+    """Kinds of actions that command the rotors."""
 
     OFF = 0
     """Not at all: they stand still."""
@@ -33,7 +33,7 @@ class Air(enum.IntEnum):
 
 
 class Wheels(enum.IntEnum):
-    """How actions command the wheels."""
+    """Kinds of actions that command the wheels."""
 
     BRAKED = 0
     """Not at all: the brakes hold."""

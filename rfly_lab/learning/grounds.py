@@ -59,7 +59,7 @@ HIGHEST_BUMPS = 0.03
 
 
 class Ground(NamedTuple):
-    """What the vehicles of a batch drive and fly over."""
+    """Ground and objects that the vehicles of a batch drive and fly over."""
 
     terrain: HeightMap
     """Map."""

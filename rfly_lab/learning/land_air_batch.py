@@ -308,7 +308,7 @@ class LandAirBatch:
 
     @functools.cached_property
     def objects(self) -> World:
-        """What stands on the terrain, the houses of `roof` too; a world that may be empty."""
+        """Objects on the terrain, the houses of `roof` too; a world that may be empty."""
         if self.houses is not None:
             return house_world(self.houses)
         return self.world or World()

@@ -41,7 +41,7 @@ SEEN_OF_ONE = ("x_m", "y_m", "z_m", "x_mps", "y_mps", "z_mps", "is_there")
 
 
 class LandAirParallelEnv(ParallelEnv[str, NDArray[np.float32], NDArray[np.float32]]):
-    """Vehicles that fly the same task beside each other.
+    """Vehicles that fly the same task side by side.
 
     Each has its own targets, reward and end, and sees the others: position and velocity relative to
     its own, body axes, the nearest first. Two whose spheres of the size `reach` meet have crashed.

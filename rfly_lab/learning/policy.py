@@ -52,7 +52,7 @@ def shipped_policy(task: str) -> Path:
 
 @dataclass(frozen=True)
 class PolicyFacts:
-    """What a policy was trained for."""
+    """Purpose that a policy was trained for."""
 
     task: str
     """Task of the environment."""

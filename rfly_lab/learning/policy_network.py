@@ -3,7 +3,7 @@
 
 """Network of an ONNX file from anywhere: checked before it is loaded, and run within limits.
 
-ONNX can loop, make tensors of any size, and read files beside the model. A policy is a handful of
+ONNX can loop, make tensors of any size, and read files next to the model. A policy is a handful of
 layers and does none of it.
 
 Theory of operation. A load computes what depends on constants alone. So nothing large may: layers

@@ -145,7 +145,7 @@ class PolicyPilot:
 
     @property
     def ending(self) -> Ending:
-        """How the task stands, by estimates."""
+        """State of the task, by estimates."""
         return self.judge.ending
 
     @property

@@ -65,7 +65,7 @@ def lidar_optics(sensors: SensorParameters, rays: int) -> kernels.Optics:
 
 
 def depth_optics(sensors: SensorParameters, rows: int, columns: int) -> kernels.Optics:
-    """Return the pixels of an image of the depth camera with so many rows and columns, row by row.
+    """Return the pixels of an image of the depth camera with these rows and columns, row by row.
 
     They look through the middles of larger pixels in the same field of view; the gimbal is level.
     Raise ConfigError for a set without depth camera.

@@ -29,7 +29,7 @@ RENDER_MODES = (HUMAN, PICTURES)
 
 
 class Rendering:
-    """What an environment renders of its batch, by its `render_mode`; None: nothing.
+    """Pictures that an environment renders of its batch, by its `render_mode`; None: nothing.
 
     Raise ConfigError for a mode that there isn't, and for the window without viser.
     """

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""What vehicles of an environment see: the truth or sensors, lidar and depth, and its names."""
+"""Views of an environment's vehicles: truth or sensors, lidar and depth, and their names."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sensor_names(p: VehicleParameters, sensors: SensorParameters) -> list[str]:
 
 
 class View(NamedTuple):
-    """What vehicles of an environment see."""
+    """View of an environment's vehicles."""
 
     observations: str = TRUTH
     """A name of `OBSERVATIONS`."""

@@ -117,7 +117,7 @@ def read_recording(
 ) -> Recording:
     """Read a recording of ROS 2 messages (`open_bag`).
 
-    `sensors`: noise of the sensors, and their places where the log does not tell them. `terrain`:
+    `sensors`: noise of the sensors, and their places where the log lacks them. `terrain`:
     map of the ground, by default the recorded one. Raise ConfigError for a topic that is missing or
     ambiguous, CaptureError for a file that cannot be read or whose time goes back.
     """

@@ -199,7 +199,7 @@ class PolicyNode(Node):
             self._answer(stamp_ns)
 
     def _answer(self, stamp_ns: int) -> None:
-        """Step with the newest estimate; in lock-step tell the controllers how many commands."""
+        """Step with the newest estimate; in lock-step send the controllers their number."""
         if stamp_ns < self._last_ns:
             self._diagnostics.count("clock_jumps_back")
             self.get_logger().warning("the time went back: its targets are given up")

@@ -252,7 +252,7 @@ def chosen_cases(
 
 
 class Outcome(enum.Enum):
-    """How a run of the matrix ended."""
+    """End of a run of the matrix."""
 
     REACHED = "reached"
     """It reached its end as without the fault."""

@@ -190,7 +190,7 @@ _MAX_TABLE_BYTES = 200_000_000
 
 
 class TableRow(NamedTuple):
-    """What a row of a table says about its run."""
+    """Facts of a run that a row of a table holds."""
 
     scenario: str
     changes: tuple[Change, ...]
@@ -344,7 +344,7 @@ def _number(text: str) -> int | float:
 
 @dataclass(frozen=True)
 class Sweep:
-    """All combinations of some values; the last variation changes fastest."""
+    """Every combination of some values; the last variation changes fastest."""
 
     source: str
     """Name or file of the scenario."""

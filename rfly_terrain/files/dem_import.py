@@ -754,7 +754,7 @@ def _range_around(positions: Floats, count: int | None, margin: float) -> range:
 def _cells_within(middle: float, count: float, most: int) -> range:
     """Return the indices of the cell centres at most count/2 cells from a place, of 0 … most - 1.
 
-    There are at least two, if there are so many.
+    There are at least two, if `most` allows it.
     """
     low = max(math.ceil(snap(middle - count / 2 - 0.5)), 0)
     high = max(math.floor(snap(middle + count / 2 - 0.5)), low + 1)

@@ -114,7 +114,7 @@ class _Seen:
     def is_apart(self, number: float) -> bool:
         """Return whether the number stands apart from the heights around it.
 
-        If there are none, a number below 0 does: nobody models a plain at -9999 m.
+        If there are none, a number below 0 does: no model has a plain at -9999 m.
         """
         if not self.steps:
             return number < 0.0

@@ -88,7 +88,7 @@ def _pcd_header(cloud: NDArray[Any]) -> str:
 
 
 class Columns(enum.Enum):
-    """What the two columns of a table of points are."""
+    """Meaning of the two columns of a table of points."""
 
     FIRST_TWO = "the first two columns"
     X_Y = "x and y"

@@ -112,7 +112,7 @@ def open_raster(path: StrPath) -> Iterator[DatasetReader]:
 def open_alone(path: StrPath, drivers: Sequence[str]) -> Iterator[DatasetReader]:
     """Yield a raster of one of some formats, whose pieces fit in memory; raise as `open_raster`.
 
-    One on a server is a GeoTIFF, of which only the needed parts are read.
+    One on a server is a GeoTIFF; only its needed parts are read.
     """
     rasterio = rasterio_module()
     if isinstance(path, WebPlace):

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Files on web servers and object stores, of which only the parts that are needed are read.
+"""Files on web servers and object stores; only the parts that are needed are read.
 
 A `WebPlace` is made only of an address that the user allows; any other text is a path. GDAL's own
 network stays off: it follows redirects to any host and remembers failures. Here no redirect is

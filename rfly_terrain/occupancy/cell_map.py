@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""What maps of free and occupied cells and of probabilities have in common."""
+"""Common base of maps of free and occupied cells and of maps of probabilities."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ class CellMap(MapFrames, ABC):
     def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
         """Write one value, or one per point, (n,) or (n, 1); later points win.
 
-        Values are probabilities, within the saturation limits, or of a map of free and occupied
-        cells numbers of which not 0 is occupied. A matrix of values with one location is a block,
+        Values are probabilities, within the saturation limits; in a map of free and occupied cells
+        0 is free, any other number occupied. A matrix of values with one location is a block,
         placed as that of `get_occupancy`. Returns, in the shape of points or block, which of them
         lie on the map; the others are ignored.
         """

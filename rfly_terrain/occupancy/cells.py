@@ -127,7 +127,7 @@ def resample(cells: NDArray[Any], factor: float) -> NDArray[Any]:
 
 
 def _largest_along_rows(cells: NDArray[Any], rows: int, factor: float) -> NDArray[Any]:
-    """Return the cells with `rows` rows, each of which joins some of the source's rows.
+    """Return the cells with `rows` rows; each row joins some of the source's rows.
 
     Row i of the result is the largest of the source's rows that share length with i/factor …
     (i + 1)/factor.

@@ -56,7 +56,7 @@ class _Wanted(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells it from other maps."""
+        """Properties that distinguish it from other maps."""
         message = self.message
         grid = (message.origin_x, message.origin_y, message.step_x, message.step_y)
         size = (message.rows, message.columns)

@@ -4,7 +4,7 @@
 """Tiles from elevation models: a mosaic, resampled like an import, file by file in processes.
 
 Each file is written under another name and then renamed, and the manifest last. A conversion that
-was stopped goes on with the files that lack. CONVERSION in the folder tells what was converted, and
+was stopped goes on with the files that lack. CONVERSION in the folder names what was converted, and
 which numbers of the sources stand for no height.
 """
 
@@ -63,7 +63,7 @@ MAX_WINDOW = MAX_CELLS // 4
 
 @dataclass(frozen=True)
 class TileOptions:
-    """How tiles are made; the options that `import_dem` has too are explained there."""
+    """Options of making tiles; those that `import_dem` has too are explained there."""
 
     sources: MosaicOptions = field(default_factory=MosaicOptions)
     resolution: float | None = None
@@ -76,7 +76,7 @@ class TileOptions:
 
 @dataclass(frozen=True)
 class TilePlan:
-    """Where the samples of tiles are in their sources."""
+    """Places of the samples of tiles in their sources."""
 
     sources: Sources
     layout: Layout
@@ -311,7 +311,7 @@ def _write_record(record: Path, digest: str, voids: list[Any] | None) -> None:
 
 
 def _digest(plan: TilePlan, options: TileOptions) -> str:
-    """Return what tells a conversion from others: sources, their sizes and times, options."""
+    """Return the digest of a conversion: of its sources, their sizes and times, and options."""
     facts = [repr(options), repr(plan.grid)]
     for _, _, path in plan.sources.files:
         status = os.stat(path)

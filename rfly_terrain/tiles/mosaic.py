@@ -34,7 +34,7 @@ OFF_GRID = 0.01
 
 @dataclass(frozen=True)
 class MosaicOptions:
-    """What a user says about the files; see `import_dem`."""
+    """Statements of a user about the files; see `import_dem`."""
 
     band: int | None = None
     crs: str | None = None

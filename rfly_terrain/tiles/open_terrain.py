@@ -71,8 +71,8 @@ def whole_map(path: Path | WebPlace) -> HeightMap:
 def find_tiles(name: StrPath, search_path: Sequence[StrPath] = ()) -> Path | WebPlace | None:
     """Return the folder of tiles or GeoTIFF of a name or path; None if there is none.
 
-    The places are those of `find_map`. Raises TerrainFileNotFound for an address of which no folder
-    on the search path has a map, TerrainFormatError for a server that does not answer.
+    The places are those of `find_map`. Raises TerrainFileNotFound for an address that no folder on
+    the search path has, TerrainFormatError for a server that does not answer.
     """
     name = os.path.expanduser(name)
     for folder in ("", *search_path, *search_folders()):

@@ -165,7 +165,7 @@ class Sources:
     ) -> NDArray[np.int64]:
         """Return how many files have the points of a system, (2, n).
 
-        spare: cells by which they reach farther.
+        spare: cells that they reach farther.
         """
         count = np.zeros(points.shape[1], int)
         for mosaic, layout in zip(self.mosaics, self._layouts, strict=True):

@@ -156,7 +156,7 @@ def tile_data(
 ) -> bytes:
     """Return the content of a file, of elevations (m), row 0 in the north.
 
-    It is made in memory, as GDAL does not tell that the disk was full when it closes a file.
+    It is made in memory, as GDAL closes a file without an error when the disk is full.
     """
     rasterio = rasterio_module()
     profile = {

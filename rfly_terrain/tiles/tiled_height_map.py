@@ -11,7 +11,7 @@ perhaps none of them needs it. The faulty tile is read anew for the next single 
 Tiles and blocks that were not used for longest are forgotten beyond the limit of memory; a block
 that is in use stays alive by its references.
 
-A ray is followed in pieces of a few tiles, shorter ones beside a tile that cannot be read. A piece
+A ray is followed in pieces of a few tiles, shorter ones next to a tile that cannot be read. A piece
 ends inside its block, and its rectangle holds all that the ray can meet there, so that the edge of
 a block is never taken for that of the map.
 """
@@ -259,7 +259,7 @@ class TiledHeightMap(Terrain):
         )
 
     def _strips(self, samples: range, count: int, stride: int) -> list[Strip]:
-        """Return the parts of rows or columns of which each is in files of its own."""
+        """Return the parts of rows or columns that are in files of their own."""
         side = self._reader.grid.side
         strips = []
         for first in range(samples.start // side * side, samples.stop, side):
@@ -590,7 +590,7 @@ class TiledHeightMap(Terrain):
 
 
 def _mapped(heights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return a copy in memory of its own, all of which goes back to the system when it is dropped.
+    """Return a copy in memory of its own, which goes back to the system when it is dropped.
 
     Tiles from the heap of many threads leave holes there: twice the limit of memory.
     """

@@ -259,7 +259,7 @@ def _check_features(tree: Any) -> None:
 
 
 def _drop_looks(tree: Any) -> None:
-    """Take out pictures, which nobody may decode here, and packed copies of plain triangles."""
+    """Take out pictures, which must not be decoded here, and packed copies of plain triangles."""
     for key in ("images", "materials", "textures"):
         tree.pop(key, None)
     for mesh in tree.get("meshes", []):

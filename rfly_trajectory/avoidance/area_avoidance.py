@@ -5,8 +5,8 @@
 
 Theory of operation. Whose vehicle it is follows from the plan and the stamp, see `area_shards`.
 That a vehicle is late or off its track changes nothing about it, so none is lost and none comes
-twice, whatever messages are lost. Nodes have to tell each other only where vehicles are that are
-not where their plans have them.
+twice, whatever messages are lost. Nodes only have to send each other the places of vehicles that
+are not where their plans have them.
 
 Each node moves its own vehicles, and as *ghosts* those of others that are near them. All nodes
 choose in the same way from the same states, so a ghost goes the way that its own node chooses, as

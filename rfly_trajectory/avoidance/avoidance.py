@@ -56,7 +56,7 @@ MEMORY = 6
 
 
 class AvoidanceAction(enum.IntEnum):
-    """What a vehicle did in a step."""
+    """Action of a vehicle in a step."""
 
     FOLLOWED = 0
     """It went for its wish."""
@@ -238,7 +238,7 @@ class Avoidance:
 
     @property
     def memory(self) -> Floats:
-        """What each vehicle keeps from step to step beside its state, (n, MEMORY)."""
+        """Memory of each vehicle from step to step in addition to its state, (n, MEMORY)."""
         return np.column_stack([self._choice, self._waited, self._backing])
 
     def recall(self, rows: Ints | Bools, memory: Floats) -> None:

@@ -57,7 +57,7 @@ class PoseTracks:
 
     @property
     def heard(self) -> Bools:
-        """True for vehicles of which a pose has come, (n,)."""
+        """True for vehicles whose pose has come, (n,)."""
         return self._stamp_ns != NEVER
 
     def age(self, now_ns: int) -> Floats:

@@ -8,7 +8,7 @@ nodes know the plan and share the start and the pace, so each computes by itself
 is: that of the node within whose area the plan has it. No message decides it, so none can be lost,
 repeated or late: at each fleet time a vehicle belongs to exactly one of areas that fit together.
 
-Messages tell what a node cannot compute: which areas the others have, and that they are alive.
+Messages hold what a node cannot compute: which areas the others have, and that they are alive.
 A node that is silent for LEASE is dead; those of its vehicles that no other area holds are lost.
 A node that is shut down says goodbye by a report without a fleet, and is forgotten.
 """
@@ -177,7 +177,7 @@ class _Known(NamedTuple):
 
 
 class AreaShards:
-    """What a node knows of the nodes that drive the other areas of its fleet.
+    """Knowledge of a node about the nodes that drive the other areas of its fleet.
 
     Arrivals are timed by `now`, s, which never goes back.
     """

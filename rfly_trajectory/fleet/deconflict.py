@@ -42,7 +42,7 @@ MAX_CELLS = 5_000_000
 
 
 class AllowedChange(NamedTuple):
-    """What a group may do otherwise."""
+    """Bounds of what a group may do otherwise."""
 
     later: float = 60.0
     """Latest departure after the planned one, s; between copies at most as much."""
@@ -64,7 +64,7 @@ SMALL_CHANGES = AllowedChange()
 
 
 class Change(NamedTuple):
-    """What a group does otherwise."""
+    """Changes that a group makes to its plan."""
 
     later: float = 0.0
     """Departure after the planned one, s."""

@@ -86,7 +86,7 @@ class RunClock:
 
     @property
     def order(self) -> tuple[int, float, float, bool]:
-        """A key by which any two clocks of a run have an order."""
+        """Key that orders any two clocks of a run."""
         return (self._from_ns, self.from_s, self.time_scale, self.running)
 
     @property

@@ -50,7 +50,7 @@ SAMPLED = 1e-3
 
 
 class BendLimits(NamedTuple):
-    """What a vehicle must not exceed."""
+    """Limits that a vehicle must not exceed."""
 
     lateral_acceleration: float
     """m/s²."""
@@ -168,7 +168,7 @@ def _bounded(
 
 
 def _samples(path: Path, begin: float, end: float, count: int, ahead: float) -> Floats:
-    """Return arc lengths at which a member's bend is sampled: in each step, beside each joint."""
+    """Return arc lengths at which a member's bend is sampled: in each step, next to each joint."""
     joints = path.start - ahead
     if path.closed:
         joints = begin + np.mod(joints - begin, path.length)

@@ -126,7 +126,7 @@ class AvoidanceNode(Node):
 
     @property
     def _missing(self) -> list[str]:
-        """Names of robots and others of which no pose has come."""
+        """Names of robots and others whose pose has not come."""
         return [
             *_named(self._params.robots, ~self.guarded.tracks.heard),
             *_named(self._params.others, ~self._other_tracks.heard),
