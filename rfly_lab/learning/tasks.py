@@ -12,7 +12,7 @@ from rfly_common.config.checks import check_choice
 
 
 class Ending(enum.IntEnum):
-    """State of an episode after a step."""
+    """How an episode stands after a step."""
 
     RUNNING = 0
     """It goes on."""

@@ -92,7 +92,7 @@ class Chassis(NamedTuple):
 
 
 class ChassisMemory(NamedTuple):
-    """Memory of the laws of n vehicles from command to command."""
+    """What the laws of n vehicles keep from command to command."""
 
     speed: Floats
     """Momentum, unknown force, braking force and known force of `SpeedMemory`, (n, 4)."""

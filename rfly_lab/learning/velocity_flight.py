@@ -80,7 +80,7 @@ class FlightLaw(NamedTuple):
 
 
 class FlightMemory(NamedTuple):
-    """Memory of the laws of n vehicles from command to command."""
+    """What the laws of n vehicles keep from command to command."""
 
     position: Floats
     """Held position, (n, 3), m, world."""

@@ -57,11 +57,11 @@ def image_to_cells(
     """Convert (rows, columns) of an image 0 … 255, black is occupied, to int8 0 … 100, −1 unknown.
 
     Pixels are (rows, columns), or have 3 colour channels, whose mean counts, or 2 or 4 channels,
-    the last one alpha. The mode "trinary" knows 0, 100 and −1; alpha counts as a fourth colour, as in
-    map_server of ROS 2 Humble. "scale" also knows what lies between, and −1 where the image is
-    transparent. "raw" takes grey levels to 100 as they are. `negate` 1:
-    white is occupied. Raises ValueError for thresholds that are not 0 ≤ free_thresh <
-    occupied_thresh ≤ 1, and for other shapes and modes.
+    the last one alpha. The mode "trinary" knows 0, 100 and −1; alpha counts as a fourth colour, as
+    in map_server of ROS 2 Humble. "scale" also knows what lies between, and −1 where the image is
+    transparent. "raw" takes grey levels to 100 as they are. `negate` 1: white is occupied. Raises
+    ValueError for thresholds that are not 0 ≤ free_thresh < occupied_thresh ≤ 1, and for other
+    shapes and modes.
     """
     image = numbers(pixels, "pixels")
     if image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 2, 3, 4)):
