@@ -40,6 +40,8 @@ from rfly_autonomy.guidance.rolling import (
     LIFT_OFF_TIME,
     MOST_ROUGHNESS,
     RAMP_HOVER,
+    highest_landing,
+    highest_take_off,
     roll_out_length,
     stopping_distance,
 )
@@ -69,7 +71,7 @@ def planner_class(params: VehicleParameters, template: VehicleClass) -> VehicleC
         mass=params.mass,
         drive=_driving(params, drive),
         fly=_flying(params, fly),
-        rolling=_rolling(params, min(drive.speed, fly.speed)),
+        rolling=_rolling(params, min(drive.speed, fly.speed), fly.speed),
     )
 
 
@@ -142,8 +144,11 @@ def _flying(p: VehicleParameters, fly: Flying) -> Flying:
     )
 
 
-def _rolling(p: VehicleParameters, speed: float) -> Rolling:
-    """Return ground and energy of rolling take-offs and landings; at most at `speed`, m/s."""
+def _rolling(p: VehicleParameters, speed: float, fly_speed: float) -> Rolling:
+    """Return ground and energy of rolling take-offs and landings; at most at `speed`, m/s.
+
+    `fly_speed`: of the flights between them, m/s.
+    """
     landing_speed = min(speed, CHOSEN_LANDING)
     sink_power = _power(p, landing_speed, -ROLLING_SINK)
     lift_off = RAMP_HOVER * ROLLING_RAMP_TIME * _power(p, 0.0, 0.0)
@@ -164,4 +169,6 @@ def _rolling(p: VehicleParameters, speed: float) -> Rolling:
         roll_out=roll_out_length(landing_speed),
         track=p.track,
         max_roughness=MOST_ROUGHNESS * float(p.rolling_radius.min()),
+        highest_takeoff=highest_take_off(speed, fly_speed),
+        highest_landing=highest_landing(landing_speed, fly_speed),
     )

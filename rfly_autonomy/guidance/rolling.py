@@ -37,11 +37,12 @@ from rfly_autonomy.control.path_following import (
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_common.arrays import Floats
-from rfly_missions.mission.legs import FlyLeg, Place
+from rfly_missions.mission.legs import LEAST_ROLLING, FlyLeg, Place
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.planning.rolling_tracks import (
     CLEAR_SHARE,
     EARLY_TIME,
+    rolls_at,
     slant_problem,
     track_problem,
 )
@@ -194,6 +195,29 @@ def hover_saved_down(speed: float, fly_speed: float, height: float) -> float:
     return standing - _lost(fly_speed, speed) - glide_length(speed, height) / speed
 
 
+def highest_take_off(speed: float, fly_speed: float) -> float:
+    """Return the height, m, from which on a rolling take-off saves nothing.
+
+    The arguments are those of `hover_saved_off`. Each metre of a climb above RISEN costs more.
+    """
+    if speed < LEAST_ROLLING:
+        return 0.0
+    dearer = 1.0 / ROLLING_CLIMB - 1.0 / CLIMBING
+    return RISEN + hover_saved_off(speed, fly_speed, RISEN) / dearer
+
+
+def highest_landing(speed: float, fly_speed: float) -> float:
+    """Return the height, m, from which on a rolling landing saves nothing.
+
+    The arguments are those of `hover_saved_down`. Each metre of a glide above SLOW_BELOW costs
+    more.
+    """
+    if speed < LEAST_ROLLING:
+        return 0.0
+    dearer = 1.0 / ROLLING_SINK - 1.0 / FAST_DESCENT
+    return SLOW_BELOW + hover_saved_down(speed, fly_speed, SLOW_BELOW) / dearer
+
+
 def _lost(fly_speed: float, speed: float) -> float:
     """Return the time that a flight loses while it speeds up from a speed, or slows down, s."""
     return (fly_speed - speed) ** 2 / (2.0 * FLIGHT_ACCELERATION * fly_speed)
@@ -236,7 +260,8 @@ def rolling_plan(
         glide = glide_length(leg.roll_out, _height(terrain, leg.points[-1]))
         height = _height(terrain, leg.points[-1])
         problem = _landing_problem(leg, landing, glide, onward, params, terrain, solids)
-        if leg.by_choice and hover_saved_down(leg.roll_out, leg.speeds[-1], height) <= 0.0:
+        highest = highest_landing(leg.roll_out, leg.speeds[-1])
+        if leg.by_choice and not rolls_at(height, highest):
             problem = "it saves nothing"
         if problem:
             notes.append(f"no rolling landing: {problem}")
@@ -247,7 +272,8 @@ def rolling_plan(
     if leg.roll_off:
         height = _height(terrain, leg.points[0])
         problem = _take_off_problem(leg, take_off, glide, params, terrain, standing, solids)
-        if leg.by_choice and hover_saved_off(leg.roll_off, leg.speeds[1], height) <= 0.0:
+        highest = highest_take_off(leg.roll_off, leg.speeds[1])
+        if leg.by_choice and not rolls_at(height, highest):
             problem = "it saves nothing"
         if problem:
             notes.append(f"no rolling take-off: {problem}")

@@ -22,6 +22,8 @@ from rfly_autonomy.guidance.rolling import (
     ALIGNING,
     climb_length,
     glide_length,
+    highest_landing,
+    highest_take_off,
     hover_saved_down,
     hover_saved_off,
     roll_out_length,
@@ -31,14 +33,13 @@ from rfly_autonomy.guidance.rolling import (
 from rfly_common.arrays import Floats
 from rfly_missions.mission.legs import (
     CHOSEN_LANDING,
-    LEAST_ROLLING,
     DriveLeg,
     FlyLeg,
     Leg,
     Place,
 )
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.planning.rolling_tracks import MOST_BEND, height_of_slant
+from rfly_terrain.planning.rolling_tracks import MOST_BEND, height_of_slant, rolls_at
 
 STRAIGHT = 0.3
 """Largest distance of way-points from a straight way, m."""
@@ -112,8 +113,7 @@ def _roll_off(
         return max(climb, run_length(speed, standing=False))
 
     height = _slant_height(terrain, end, back, leg.points[0][2], run_and_climb)
-    saved = hover_saved_off(speed, leg.speeds[0], height) if speed >= LEAST_ROLLING else 0.0
-    if saved <= 0.0:
+    if not rolls_at(height, highest_take_off(speed, leg.speeds[0])):
         return "take-off from a stand: rolling saves nothing"
     needed = run_and_climb(height)
     if length < needed:
@@ -136,6 +136,7 @@ def _roll_off(
         return f"take-off from a stand: {notes[0]}"
     legs[index - 1] = drive
     legs[index] = fly
+    saved = hover_saved_off(speed, leg.speeds[0], height)
     return f"rolling take-off: it saves {saved:.1f} s of hovering"
 
 
@@ -156,8 +157,7 @@ def _roll_down(
         return glide_length(speed, height) + GLIDE_ROOM
 
     height = _slant_height(terrain, begin, direction, leg.points[-1][2], whole_glide)
-    saved = hover_saved_down(speed, leg.speeds[-1], height) if speed >= LEAST_ROLLING else 0.0
-    if saved <= 0.0:
+    if not rolls_at(height, highest_landing(speed, leg.speeds[-1])):
         return "landing straight down: rolling saves nothing"
     glide = whole_glide(height)
     needed = glide + roll_out_length(speed)
@@ -185,6 +185,7 @@ def _roll_down(
         return f"landing straight down: {notes[0]}"
     legs[index] = fly
     legs[index + 1] = drive
+    saved = hover_saved_down(speed, leg.speeds[-1], height)
     return f"rolling landing: it saves {saved:.1f} s of hovering"
 
 

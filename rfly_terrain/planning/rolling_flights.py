@@ -25,6 +25,7 @@ from rfly_terrain.planning.rolling_tracks import (
     EARLY_TIME,
     MOST_BEND,
     height_of_slant,
+    rolls_at,
     slant_problem,
     track_problem,
 )
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
 
 SLACK = 0.5
 """Length by which a track is longer than needed, m: a follower measures it by the plan's poses."""
-
-LEAST_HEIGHT = 0.5
-"""Height of a flight's ends above the ground from which a vehicle rolls off and out, m."""
-
-LEAST_SAVED = 0.5
-"""Time of hovering that rolling has to save, s: below it a follower may see it otherwise."""
 
 MOST_TURN = math.radians(8.0)
 """Angle to its track at which a vehicle that stands begins a take-off or ends a landing, rad."""
@@ -126,16 +121,12 @@ class RollingFlights:
         return glide - self._drive.energy(self._vehicle.mass, rolling.glide_way(height), 0.0)
 
     def _rolls_off(self, height: float) -> bool:
-        """Return whether a rolling take-off to a height, m, saves enough."""
-        return height > LEAST_HEIGHT and bool(self.saved_by_take_off(height) > self._least_saved)
+        """Return whether a take-off to a height, m, rolls."""
+        return rolls_at(height, self._rolling.highest_takeoff)
 
     def _rolls_out(self, height: float) -> bool:
-        """Return whether a rolling landing from a height, m, saves enough."""
-        return height > LEAST_HEIGHT and bool(self.saved_by_landing(height) > self._least_saved)
-
-    @property
-    def _least_saved(self) -> float:
-        return LEAST_SAVED * (self._fly.hover_power or self._fly.power)
+        """Return whether a landing from a height, m, rolls."""
+        return rolls_at(height, self._rolling.highest_landing)
 
     def _gained_by(self, speed: float) -> float:
         """Return the energy, J, that a flight saves which begins or ends at a speed, m/s."""

@@ -34,6 +34,18 @@ SLANT_STEPS = 12
 CLEAR_SHARE = 0.5
 """Share of the height of a climb or glide up to which the ground below it may rise."""
 
+LEAST_HEIGHT = 0.5
+"""Height of a flight's ends above the ground from which a vehicle rolls off and out, m."""
+
+
+def rolls_at(height: float, highest: float) -> bool:
+    """Return whether a flight begins or ends rolling at a height above the ground, m.
+
+    `highest`: the height, m, from which on rolling saves nothing. The planner and those who follow
+    its plans choose by this rule.
+    """
+    return LEAST_HEIGHT < height < highest
+
 
 def track_problem(
     terrain: HeightMap,

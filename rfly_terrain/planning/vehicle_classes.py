@@ -259,6 +259,10 @@ class Rolling:
     """Distance between the wheels of an axle, m."""
     max_roughness: float
     """Deviation of the ground from a straight track, at most, m."""
+    highest_takeoff: float
+    """Height above the ground up to which a flight begins on rolling wheels, m."""
+    highest_landing: float
+    """The same of a flight that ends on rolling wheels, m."""
 
     def climb_way(self, height: float) -> float:
         """Return the way of the climb to a height, m."""

@@ -10,11 +10,20 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.guidance.rolling import hover_saved_down, hover_saved_off
+from rfly_autonomy.control.flight_modes import SLOW_BELOW
+from rfly_autonomy.control.path_following import RISEN
+from rfly_autonomy.guidance.rolling import (
+    highest_landing,
+    highest_take_off,
+    hover_saved_down,
+    hover_saved_off,
+)
 from rfly_autonomy.guidance.rolling_choice import assisted, choose_rolling
 from rfly_lab.runs.run import run_scenario
 from rfly_missions.mission.legs import DriveLeg, FlyLeg
@@ -59,6 +68,20 @@ def choose(legs, terrain=None):
 def test_hovering_that_rolling_saves(height, off, down):
     assert hover_saved_off(3.0, 4.0, height) == pytest.approx(off, abs=2e-3)
     assert hover_saved_down(3.0, 4.0, height) == pytest.approx(down, abs=2e-3)
+
+
+@given(st.floats(1.5, 8.0), st.floats(0.0, 8.0))
+def test_rolling_saves_time_below_the_highest_flight_only(speed, faster):
+    """A slower flight than 1.5 m/s on the ground never rolls."""
+    for highest, saved, least in (
+        (highest_take_off, hover_saved_off, RISEN),
+        (highest_landing, hover_saved_down, SLOW_BELOW),
+    ):
+        top = highest(speed, speed + faster)
+        assert top > least
+        assert saved(speed, speed + faster, top) == pytest.approx(0.0, abs=1e-9)
+        assert saved(speed, speed + faster, 0.99 * top) > 0.0 > saved(speed, speed + faster, 2 * top)
+        assert highest(1.49, 1.49 + faster) == 0.0
 
 
 def test_it_rolls_along_the_driven_ways_only():
