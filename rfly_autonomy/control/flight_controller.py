@@ -58,6 +58,9 @@ WRENCH_TIMEOUT = 0.1
 Shipped policies whose wrenches all come 0.1 to 0.13 s late turn the vehicle over.
 """
 
+STEADY_TIME = 0.5
+"""Time for which wrenches have to come in time, once one was lost, until they count again, s."""
+
 HOVER_TIME = 2.0
 """Time from the loss of the motion command to the landing, s."""
 
@@ -182,6 +185,15 @@ class FlightController:
         self._encoders_time = -math.inf
         self._command_lost_at: float | None = None
         """Time when the motion command was lost, s; None if it is not."""
+
+        self._wrench_lost = False
+        """True from the loss of a wrench to the next setpoint."""
+
+        self._wrench_at = -math.inf
+        """Time at which the last wrench came that was not late, s."""
+
+        self._steady_since = -math.inf
+        """Time since when wrenches come in time, s."""
 
         self._failsafe = False
         """True while the simulation's fail-safe commands the rotors."""
@@ -310,8 +322,9 @@ class FlightController:
         """Push with a thrust, N, and turn by moments, N m, body axes, (4,), in flight.
 
         `time`: of what it answers, s; None: now. It takes precedence as an attitude does, and is
-        lost when that is WRENCH_TIMEOUT ago: then the vehicle hovers where it is. A take-off is
-        flown by it, too, and ended where it is lost. What the rotors cannot do is given up, the yaw
+        lost when that is WRENCH_TIMEOUT ago: then the vehicle hovers where it is, until wrenches
+        have come in time for STEADY_TIME. A take-off is flown by it, too, and ended where it is
+        lost. What the rotors cannot do is given up, the yaw
         moment first. Raise CommandError for one that comes later than that, for a negative thrust,
         and for numbers that are not finite.
         """
@@ -323,7 +336,11 @@ class FlightController:
             raise CommandError(
                 f"it answers what was {age:.2f} s ago, expected at most {WRENCH_TIMEOUT:g} s"
             )
-        self._set(TrajectorySetpoint(wrench=wanted), self.time - max(age, 0.0))
+        if self.time - self._wrench_at > WRENCH_TIMEOUT:
+            self._steady_since = self.time
+        self._wrench_at = self.time
+        if not self._wrench_lost or self.time - self._steady_since >= STEADY_TIME:
+            self._set(TrajectorySetpoint(wrench=wanted), self.time - max(age, 0.0))
 
     def set_assist(self, assist: Assist | None, time: float | None = None) -> None:
         """Help the wheels of a vehicle that drives; None: lower the axle that is lifted.
@@ -351,6 +368,7 @@ class FlightController:
             self._setpoint = setpoint
             self._setpoint_time = stamp
             self._command_lost_at = None
+            self._wrench_lost = False
 
     def failsafe(self, acts: bool) -> None:
         """Take note of whether the simulation's fail-safe acts instead of this controller."""
@@ -578,6 +596,7 @@ class FlightController:
         self.flight_modes.enter(mode, now)
         self._entered = mode
         self._command_lost_at = None
+        self._wrench_lost = False
         is_old = self.time - self._setpoint_time > self.command_timeout
         if (mode is Mode.FLIGHT and is_old) or (mode is Mode.TAKEOFF and self._has_wrench):
             self._setpoint = None
@@ -637,6 +656,7 @@ class FlightController:
 
         now = self._dead_reckoning.motion
         if is_lost:
+            self._wrench_lost = self._has_wrench
             self._setpoint = None
             self._command_lost_at = self.time
             # the place where it comes to rest

@@ -6,6 +6,7 @@
 Their responses are compared with linear models made of the laws' gains.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -175,6 +176,43 @@ def test_a_wrench_counts_from_what_it_answers_on():
     rig.run(0.03)
     rig.run(2.1)
     assert rig.flight.reason == "the motion command is lost"
+
+
+@pytest.mark.parametrize(
+    ("timely", "mode"),
+    [
+        # a fifth of them, in rows of four or alone
+        (lambda k: k % 20 < 4, Mode.LAND),
+        (lambda k: k % 5 == 0 and k % 40 < 20, Mode.LAND),
+        # late for a second, then in time for longer than half a second
+        (lambda k: not 25 <= k < 150, Mode.FLIGHT),
+        # each 80 ms one is in time
+        (lambda k: k % 10 == 0, Mode.FLIGHT),
+    ],
+    ids=["rows", "single ones", "late once", "often enough"],
+)
+def test_wrenches_that_mix_with_late_ones_end_in_a_flight_or_a_landing(timely, mode):
+    """One comes each 8 ms. Lost, they count again once they come in time for half a second."""
+    rig = hover()
+    level = np.array((rig.params.mass * G, 0.0, 0.0, 0.0))
+    count = itertools.count()
+    flown = []
+
+    def push(r):
+        if timely(next(count)):
+            r.flight.set_wrench(level)
+        setpoint = r.flight._setpoint
+        flies = r.flight.mode is Mode.FLIGHT
+        flown.append(flies and setpoint is not None and setpoint.wrench is not None)
+
+    rig.run(3.0, push)
+    assert rig.flight.mode is mode
+    if mode is Mode.LAND:
+        assert rig.flight.reason == "the motion command is lost"
+        assert not any(flown[60:])
+    else:
+        # 150 · 8 ms and half a second later
+        assert all(flown[215:])
 
 
 def test_a_wrench_precedes_places_that_come_faster_than_it_answers():
