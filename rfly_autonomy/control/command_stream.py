@@ -7,12 +7,13 @@ Theory of operation. A sender has a rate. The stamps of its commands show it: on
 them are alike, their mean is the period. A link that loses commands by chance leaves gaps of one,
 two or many periods, in any order. So it loses most commands if fewer than half of those that were
 due have come, and the long gaps differ. A stream that stops and goes on has one long gap, the long
-gaps of one that becomes slower are alike, and one that becomes faster has none. A sender that sends
-by events, such as a joystick, or that becomes slow and uneven has gaps of any length, which are no
-whole numbers of periods. A few of them may be by accident, so few have to fit better than many; and
-after a rest, in which a sender may have changed to events, one gap has to be a period first. If
-accident has its way all the same, that ends when none of many gaps is as short as a period: the
-sender has another one now, or none.
+gaps of one that becomes slower are alike, and one that becomes faster has none. A gap beyond the
+receiver's timeout is a pause, unless the stream itself is slow. A sender that sends by events, such
+as a joystick, or that becomes slow and uneven has gaps of any length, which are no whole numbers of
+periods. A few of them may be by accident, so few have to fit better than many; and after a rest, in
+which a sender may have changed to events, one gap has to be a period first. If accident has its way
+all the same, that ends when none of many gaps is as short as a period: the sender has another one
+now, or none.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ REST = 2.4
 SILENCE = 4.0
 """Time without a command after which nothing is known of the link, in timeouts."""
 
+MOST_LOST = 12.0
+"""Gap of a slow stream that is no pause yet, in periods: it lacks eleven commands."""
+
 
 class CommandStream:
     """Stream of commands from one sender."""
@@ -69,9 +73,7 @@ class CommandStream:
 
         `timeout`: time after which the receiver takes a command for lost, s.
         """
-        self._pause = PAUSE * timeout
-        self._rest = REST * timeout
-        self._silence = SILENCE * timeout
+        self._timeout = timeout
         self._period = period
         self._is_known = not math.isnan(period)
         self._long_gaps = 0
@@ -87,7 +89,7 @@ class CommandStream:
 
     def loses_most(self, time: float) -> bool:
         """Return whether most commands are lost, as those until `time`, s, have shown."""
-        return self._loses_most and 0.0 <= time - self._heard_at <= self._silence
+        return self._loses_most and 0.0 <= time - self._heard_at <= self._longest(SILENCE)
 
     def hear(self, stamp: float, time: float) -> None:
         """Take note of a command by its stamp, s. `time`: of the receiver's clock, s.
@@ -97,16 +99,27 @@ class CommandStream:
         gap = stamp - self._stamp
         if gap == 0.0:
             return
-        if not -self._silence < gap <= self._silence:
+        silence = self._longest(SILENCE)
+        if not -silence < gap <= silence:
             self._loses_most = False
-        self._has_rested |= not -self._rest < gap <= self._rest
+        rest = self._longest(REST)
+        self._has_rested |= not -rest < gap <= rest
         self._stamp = stamp
         self._heard_at = time
-        if 0.0 < gap <= self._pause:
+        pause = SILENCE * self._timeout if math.isnan(self._period) else self._longest(PAUSE)
+        if 0.0 < gap <= pause:
             self._gaps.append(gap)
             self._judge()
         else:
             self._gaps.clear()
+
+    def _longest(self, timeouts: float) -> float:
+        """Return a time of so many timeouts, s.
+
+        It is longer for a slow stream, which pauses by this measure with each command that is lost.
+        """
+        is_slow = 2.0 * self._period > PAUSE * self._timeout
+        return max(timeouts * self._timeout, MOST_LOST * self._period if is_slow else 0.0)
 
     def _judge(self) -> None:
         """Learn the period from gaps that are alike, or find the share of commands that came."""

@@ -95,6 +95,31 @@ def test_most_losses_by_chance_are_noticed_within_two_seconds(loss):
     assert late <= 6
 
 
+@pytest.mark.parametrize("period", [0.5, 1.0])
+def test_losses_of_a_slow_stream_are_noticed(period):
+    """Of 100 links that lose 7 of 10 commands of 1 or 2 Hz few are not told within 100 periods."""
+    rng = np.random.default_rng(11)
+    missed = 0
+    for _ in range(100):
+        arrives = rng.random(114) >= 0.7
+        arrives[:14] = True
+        lossy = lossy_at((period * np.diff(np.flatnonzero(arrives))).tolist())
+        assert not lossy or lossy[0] > 13
+        missed += not lossy
+    assert missed <= 5
+
+
+@pytest.mark.parametrize("period", [0.5, 1.0])
+def test_a_slow_sender_that_pauses_or_becomes_uneven_is_no_lossy_link(period):
+    """It pauses once in a while, and then a hand sends by it."""
+    rng = np.random.default_rng(12)
+    warned = 0
+    for _ in range(200):
+        gaps = [period] * 12 + [rng.uniform(1.5, 8.0) * period] + [period] * 12
+        warned += bool(lossy_at([*gaps, *(period * rng.uniform(0.3, 5.0, 40)).tolist()]))
+    assert warned <= 2
+
+
 @given(
     st.lists(
         st.tuples(st.floats(0.005, 0.45), st.integers(12, 30), st.floats(0.0, 5.0)),
