@@ -41,6 +41,7 @@ from rfly_autonomy.estimation.filter_records import (
 from rfly_autonomy.estimation.reading_times import ReadingTimes
 from rfly_autonomy.estimation.rewinding_filter import RewindingFilter
 from rfly_autonomy.estimation.rotor_motion import LONGEST_GAP, RotorModel, RotorMotion
+from rfly_autonomy.estimation.speed_consistency import SLIDE_FLOOR, SLIDE_LIMIT
 from rfly_autonomy.estimation.stuck_readings import StuckSensors
 from rfly_autonomy.estimation.wheel_contact import (
     FlightLoads,
@@ -188,7 +189,9 @@ class StateEstimator:
         self._times = ReadingTimes(self.sensors)
         self._loads = LoadWatch(self.vehicle)
         self._flight_loads = FlightLoads(self.vehicle)
-        self._turns = TurnWatch()
+        self._turns = TurnWatch(
+            self.sensors.encoders is not None and self.sensors.encoders.wheel_counts > 0
+        )
         self._rolled_at = -math.inf
         """Time at which the rates of the wheels fitted the motion, s."""
 
@@ -378,11 +381,24 @@ class StateEstimator:
         return self._outvoted
 
     def _wheels_slip(self, unfit: bool) -> bool:
-        """Return whether wheels whose rates do not fit the motion slip: they turn as they say."""
+        """Return whether wheels whose rates do not fit the motion slip: they turn as they say.
+
+        No encoder makes a vehicle move across its wheels: one that slides so may do it for long.
+        """
         now = float(self._current("time"))
-        if not unfit:
+        if not unfit or self._slides_across():
             self._rolled_at = now
         return self._turns.turn and now - self._rolled_at < LONGEST_SLIP
+
+    def _slides_across(self) -> bool:
+        """Return whether GPS and IMU show a motion across the wheels, beyond any steering angle."""
+        book = self._filter.book[0]
+        left = rotation_matrix(self._filter.x["quaternion"][0, XYZW])[:2, 1]
+        across = abs(float(book["wheels_apart"] @ left))
+        speed = float(np.linalg.norm(book["free_velocity"]))
+        spread = math.hypot(math.sqrt(book["free_variance"]), SLIDE_FLOOR)
+        least = SLIDE_LIMIT * spread + self.vehicle.max_steering * speed
+        return bool(book["wheels_slide"]) and across > least
 
     @property
     def gyro_bias(self) -> Floats:

@@ -172,7 +172,9 @@ class TurnWatch:
     together, a wheel turns as it says, whether it rolls or spins.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, counts: bool = False) -> None:
+        """`counts`: whether rates are those of counts, and so means since the last reading."""
+        self._counts = counts
         self._angles: list[float] = []
         self._rates: list[float] = []
         self._time = -math.inf
@@ -212,7 +214,7 @@ class TurnWatch:
         share = -math.expm1(-gap / STUCK_TIME)
         for wheel, apart in enumerate(self._apart):
             turned = math.remainder(angles[wheel] - self._angles[wheel], 2.0 * math.pi)
-            rate = 0.5 * (rates[wheel] + self._rates[wheel])
+            rate = rates[wheel] if self._counts else 0.5 * (rates[wheel] + self._rates[wheel])
             self._apart[wheel] = apart + share * (rate - turned / gap - apart)
 
 

@@ -101,6 +101,17 @@ def test_wheels_that_spin_turn_as_their_rates_say_and_biased_rates_do_not(bias, 
     assert all(seen) if turn else not any(seen[100:])
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_rates_of_counts_are_means_since_the_last_reading(counts):
+    """A wheel gains 250 rad/s each second, so a mean is 1.25 rad/s behind; for rates, too."""
+    watch = TurnWatch(counts)
+    for k in range(100):
+        time = 0.01 * k
+        watch.update(time, [math.remainder(125.0 * time**2, math.tau)], [250.0 * (time - 0.005)])
+        if k > 60:
+            assert watch.turn is counts
+
+
 @pytest.mark.parametrize("odd", [math.nan, math.inf])
 @pytest.mark.parametrize("is_angle", [True, False])
 def test_a_reading_that_is_no_number_is_not_averaged(odd, is_angle):
