@@ -87,6 +87,9 @@ SKID_YAW_GAIN = 3.0
 MOST_SKID_YAW = 0.5
 """Largest such change, as a share of the wanted yaw rate."""
 
+LEAST_SKID_YAW = 0.2
+"""The same at least, and at least that of the integral, rad/s: slow turns stick and slip."""
+
 SKID_YAW_INTEGRAL = 2.0
 """Gain of the integral of the yaw rate's error, 1/s."""
 
@@ -406,12 +409,10 @@ def skid_torques(
     `wheel_rate`: present spins, (wheels,), rad/s. Eq. 10.13.
     """
     # yaw rate's error and its integral
-    most = abs(wanted)
-    rate = 0.0
-    if wanted != 0.0:
-        rate = rate_integral + dt * SKID_YAW_INTEGRAL * (wanted - yaw_rate)
-        rate = min(max(rate, -most), most)
-    most *= MOST_SKID_YAW
+    most = max(abs(wanted), LEAST_SKID_YAW)
+    rate = rate_integral + dt * SKID_YAW_INTEGRAL * (wanted - yaw_rate)
+    rate = min(max(rate, -most), most)
+    most = max(MOST_SKID_YAW * abs(wanted), LEAST_SKID_YAW)
     faster = min(max(SKID_YAW_GAIN * (wanted - yaw_rate), -most), most)
 
     # speed difference of the sides
