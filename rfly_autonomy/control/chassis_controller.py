@@ -58,6 +58,12 @@ ESTIMATE_TIMEOUT = 0.5
 BRAKED_SHARE = 0.3
 """Share of the weight on the wheels above which the brakes are on after an abort."""
 
+LOADED_SHARE = 0.3
+"""Share of its load at rest from which on a wheel has its whole torque."""
+
+LEAST_GRIP = 0.05
+"""Share of its torque that a wheel has in the air, where nothing damps it."""
+
 SKID_TIME = 0.025
 """Time constant of the loop that holds the speed difference between the sides, s."""
 
@@ -480,7 +486,7 @@ class ChassisController:
 
         # with an axle in the air
         if assist is not None:
-            drive = assist.torques(drive, self.params)
+            drive = assist.torques(drive, self.params) * self._grip()
             brake = assist.torques(brake, self.params)
 
         # traction, and motors that steer
@@ -494,6 +500,13 @@ class ChassisController:
             return WheelCommand(time, 0.0, drive, brake)
         angles = wheel_angles(self.params, steering)
         return WheelCommand(time, steering, drive, brake, angles)
+
+    def _grip(self) -> Floats | float:
+        """Return the share of their torque that the wheels have by their loads, (wheels,)."""
+        loads = self._wheels.loads(self._time)
+        if loads is None or not np.isfinite(loads).all():
+            return 1.0
+        return np.clip(loads / (LOADED_SHARE * self.params.static_load), LEAST_GRIP, 1.0)
 
     def _assist_now(self) -> Assist | None:
         """Return what the rotors do; None if the last command about it is too old."""

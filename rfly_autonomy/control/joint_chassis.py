@@ -147,12 +147,6 @@ FILTER_TIME = 0.1
 Wheels swing on their tyres at about 25 Hz, and the motors' lag turns quick answers into a drive.
 """
 
-LOADED_SHARE = 0.3
-"""Share of its load at rest from which on a wheel has its whole torque."""
-
-LEAST_GRIP = 0.05
-"""Share of its torque that a wheel has in the air, where nothing damps it."""
-
 EQUAL = 1e-5
 """Sum of |state - command| up to which JointStateTopicSystem sends nothing, rad and rad/s."""
 
@@ -307,13 +301,6 @@ class JointChassisController(ChassisController):
         if command is None or self.command_lost:
             return np.full(len(self.params.wheels), math.nan)
         return command.wheel_rate
-
-    def _grip(self) -> Floats | float:
-        """Return the share of their torque that the wheels have by their loads, (wheels,)."""
-        loads = self._wheels.loads(self._time)
-        if loads is None or not np.isfinite(loads).all():
-            return 1.0
-        return np.clip(loads / (LOADED_SHARE * self.params.static_load), LEAST_GRIP, 1.0)
 
     def _enter(self, mode: Mode | None) -> None:
         super()._enter(mode)
