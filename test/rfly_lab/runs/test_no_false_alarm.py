@@ -132,6 +132,28 @@ end: {when: time, time_s: 12}
 """A drive that the wind carries off its way."""
 
 
+@pytest.mark.exhaustive
+def test_a_skid_steer_vehicle_on_ice_accuses_no_encoders():
+    """Its wheels spin and slide across for longer than the 10 s after which encoders are named."""
+    text = """version: 1
+vehicle: scale
+seed: 2
+mission:
+  drive_speed_mps: 2
+  items:
+    - {mode: waypoint, position_m: [8, 0]}
+    - {mode: waypoint, position_m: [10, 5]}
+    - {mode: waypoint, position_m: [4, 8]}
+    - {mode: waypoint, position_m: [0, 4]}
+end: {when: time, time_s: 16}
+"""
+    scenario = Scenario.parse(text.encode(), "ice")
+    params = scenario.params.replace(steered="none", max_steering=0.0)
+    world = World(friction=GroundFriction(elsewhere=0.15))
+    closed = run_closed_loop(dataclasses.replace(scenario, params=params, world=world))
+    assert closed.findings == ()
+
+
 def test_wheels_that_slide_in_the_wind_accuse_no_sensor():
     """Down a slope of 6° with a friction of 0.4 they slide for six seconds: by up to 4 m/s.
 
