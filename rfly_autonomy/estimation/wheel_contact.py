@@ -173,7 +173,7 @@ class TurnWatch:
     """
 
     def __init__(self, counts: bool = False) -> None:
-        """`counts`: whether rates are those of counts, and so means since the last reading."""
+        """Begin; `counts`: whether rates are those of counts, so means since the last reading."""
         self._counts = counts
         self._angles: list[float] = []
         self._rates: list[float] = []

@@ -80,7 +80,8 @@ def test_rolling_saves_time_below_the_highest_flight_only(speed, faster):
         top = highest(speed, speed + faster)
         assert top > least
         assert saved(speed, speed + faster, top) == pytest.approx(0.0, abs=1e-9)
-        assert saved(speed, speed + faster, 0.99 * top) > 0.0 > saved(speed, speed + faster, 2 * top)
+        assert saved(speed, speed + faster, 0.99 * top) > 0.0
+        assert saved(speed, speed + faster, 2.0 * top) < 0.0
         assert highest(1.49, 1.49 + faster) == 0.0
 
 
