@@ -474,6 +474,7 @@ class StateEstimator:
             since = self._stuck.since(kind)
             if kind == "imu":
                 self._filter.forget_motion(since)
+                self._rotors.forget_rates(since)
             self._filter.forget_readings(_KINDS_OF[kind], since)
         return readings.__class__(*(field[:0] for field in readings)) if sound is None else sound
 

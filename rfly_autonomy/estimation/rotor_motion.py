@@ -67,8 +67,16 @@ class RotorMotion(NamedTuple):
     force: float
     """Specific force along the body's z axis, m/s²."""
 
-    turn: Floats
-    """Angular acceleration, (3,), rad/s²."""
+    turning: Floats
+    """Angular acceleration by the rotors' moments, (3,), rad/s²."""
+
+    unknown: Floats
+    """Angular acceleration that these lack, (3,), rad/s²."""
+
+    @property
+    def turn(self) -> Floats:
+        """Angular acceleration, (3,), rad/s²."""
+        return self.turning + self.unknown
 
 
 class EncoderLeaps:
@@ -187,7 +195,7 @@ class RotorModel:
 
         turning = wrench[1:]
         self._learn(turning, duration)
-        self._motions.append(RotorMotion(time, duration, force, turning + self._unknown))
+        self._motions.append(RotorMotion(time, duration, force, turning, self._unknown))
 
     def _learn(self, turn: Floats, duration: float) -> None:
         """Compare an angular acceleration, low-passed, with that of the gyroscope, if there is one.
@@ -203,6 +211,14 @@ class RotorModel:
         self._slow_turn = self._slow_turn + share * (turn - self._slow_turn)
         self._unknown = off / LEARNING_TIME - self._slow_turn
         self._rates = None
+
+    def forget_rates(self, since: float) -> None:
+        """Forget what was learned from rates after a time, s: the gyroscope was at fault."""
+        self._rates = None
+        sound = [motion for motion in self._motions if motion.time <= since]
+        self._unknown = sound[-1].unknown if sound else np.zeros(3)
+        for k in range(len(sound), len(self._motions)):
+            self._motions[k] = self._motions[k]._replace(unknown=self._unknown)
 
     def since(self, begin: float, end: float) -> Iterator[RotorMotion]:
         """Yield the motions after `begin` up to `end`, s, in their order."""

@@ -99,6 +99,9 @@ class Repeats:
         self.since = -math.inf
         """Time of the first of the equal readings, s."""
 
+        self.sound_at = -math.inf
+        """Time of the reading before that one, s: a sensor may be wrong from the first one on."""
+
         self._time = -math.inf
         self._last: list[float] = []
         self._older: list[float] = []
@@ -113,6 +116,7 @@ class Repeats:
         """Take in a reading; return whether it belongs to a run that is too long."""
         if time <= self._time:  # late, or received twice
             return self.stuck
+        before = self._time
         self._time = time
         last = self._last
         if values == last:
@@ -150,6 +154,7 @@ class Repeats:
         self._older = last
         self._last = values
         self.since = time
+        self.sound_at = before
         return False
 
     def _judge_noise(self, time: float, loud: float) -> None:
@@ -227,7 +232,7 @@ class StuckSensors:
 
     def since(self, kind: str) -> float:
         """Return the time of the last sound reading of a stuck sensor, s."""
-        return min(repeats.since for *_, repeats in self._quantities[kind] if repeats.stuck)
+        return min(repeats.sound_at for *_, repeats in self._quantities[kind] if repeats.stuck)
 
 
 def _scatter(sensors: SensorParameters) -> Mapping[str, Mapping[str, Floats]]:

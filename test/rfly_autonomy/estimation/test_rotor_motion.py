@@ -52,6 +52,20 @@ def test_what_the_rotors_do_not_explain_is_learned_from_the_gyroscope():
     assert last.turn == pytest.approx((0.0, 0.4, 0.0), abs=0.01)
 
 
+def test_rates_of_a_gyroscope_that_was_stuck_are_forgotten():
+    """Five readings of 0.5 rad/s seem to be 1 rad/s², as 0.5 s are averaged; nothing turned."""
+    model = RotorModel(PARAMS)
+    for k in range(105):
+        model.sense_rates(np.array((0.5 if k >= 100 else 0.0, 0.0, 0.0)))
+        model.sense(0.01 * k, HOVER)
+    assert list(model.since(-1.0, 10.0))[-1].turn[0] > 0.8
+
+    model.forget_rates(0.99)
+    model.sense(1.05, HOVER)
+    for motion in model.since(0.0, 10.0):
+        assert motion.turn == pytest.approx(np.zeros(3), abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("speeds", "load"), [(HOVER, 100.0), (0.5 * HOVER, 0.0)], ids=["on the ground", "too weak"]
 )

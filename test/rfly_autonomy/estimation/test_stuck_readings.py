@@ -90,7 +90,7 @@ def test_an_imu_is_stuck_within_20_ms_if_either_of_its_sensors_is(field):
     watch = StuckSensors(SCALE)
     passed = watch.sound("imu", imu)
     assert watch.stuck == {"imu"}
-    assert watch.since("imu") == imu.time[199]
+    assert watch.since("imu") == imu.time[198], "the first of the equal ones may be wrong, too"
     assert passed.time[-1] == pytest.approx(imu.time[199] + 0.016)
 
 
