@@ -474,6 +474,7 @@ class FlightController:
             reckoning.correct(estimate)
             slow = self.trust.update(estimate) >= Trust.SLOW
             self.flight_modes.position_controller.max_speed = CAREFUL_SPEED if slow else MAX_SPEED
+            self.flight_modes.knows_speed = not slow
 
         # rotors stay off before anything is known
         if reckoning.estimate is None:

@@ -72,6 +72,15 @@ RELEASE_TIME = 0.1
 LAND_TILT = math.radians(10.0)
 """Largest tilt of a descent beyond that which holds the place in a steady wind, rad."""
 
+RETURN_SPEED = 0.5
+"""Largest speed at which a descent returns to its place, m/s: it may touch down on the way."""
+
+BRAKES_ABOVE = 0.8
+"""Speed across the ground, m/s, above which a descent brakes before it sinks on."""
+
+LONGEST_BRAKING = 3.0
+"""Longest time for which it does, s: from 4 m/s by LAND_TILT, and not for ever in a storm."""
+
 TURN_RATE = 0.5
 """Rate at which the held heading turns to the wanted one, rad/s."""
 
@@ -151,6 +160,15 @@ class FlightModes:
         self.press = 0.0
         """Thrust taken away because the descent stalls, as a share of the weight."""
 
+        self.knows_speed = True
+        """True while the estimate shows the speed well enough to brake by it."""
+
+        self._brakes = False
+        """True while a descent brakes instead of sinking."""
+
+        self._brakes_for = 0.0
+        """Time for which it has braked, s."""
+
         self.axle_lift = AxleLift()
         """Axle that the rotors lift while the vehicle drives."""
 
@@ -185,6 +203,8 @@ class FlightModes:
         self.yaw = _heading(now)
         self.attitude = now.rotation
         self.press = 0.0
+        self._brakes = False
+        self._brakes_for = 0.0
         self._rolls_at = (float(now.velocity[0]), float(now.velocity[1]))
         if mode in TAKING_OFF:
             self.position_controller.reset()
@@ -211,7 +231,8 @@ class FlightModes:
     @property
     def _stalled(self) -> bool:
         """True if a descent does not sink, although it should."""
-        return self.logic.touch_down.stalled and self.logic.since >= PRESS_AFTER
+        late = self.logic.since - self._brakes_for >= PRESS_AFTER
+        return self.logic.touch_down.stalled and late and not self._brakes
 
     def update(
         self,
@@ -348,15 +369,22 @@ class FlightModes:
     ) -> None:
         """Sink above the held place, which moves at a level velocity, with little tilt.
 
-        While the vehicle does not sink, thrust is taken away: something else carries it.
+        One that is too fast across the ground brakes first. While the vehicle does not sink, thrust
+        is taken away: something else carries it.
         """
+        speed = math.hypot(now.velocity[0] - level[0], now.velocity[1] - level[1])
+        is_fast = self.knows_speed and speed > BRAKES_ABOVE
+        self._brakes = is_fast and self._brakes_for < LONGEST_BRAKING
+        if self._brakes:
+            self._brakes_for += dt
+            sink_rate = 0.0
         if self._stalled:
             self.press = min(self.press + dt * PRESS_RATE, 1.0)
         else:
             self.press *= math.exp(-dt / RELEASE_TIME)
         self.position[2] = min(self.position[2] - dt * sink_rate, now.position[2] + 0.5)
         most = min(LAND_TILT + self.position_controller.steady_tilt, self.params.max_tilt)
-        self._fly(now, (*level, -sink_rate), dt, most)
+        self._fly(now, (*level, -sink_rate), dt, most, most_return=RETURN_SPEED)
 
     def _spool_down(self, moment_share: float, dt: float) -> None:
         """Let the thrust decay, with a share of the moments that hold the attitude."""
@@ -407,13 +435,21 @@ class FlightModes:
         dt: float,
         max_tilt: float | None = None,
         yaw_rate: float = 0.0,
+        most_return: float = math.inf,
     ) -> None:
-        """Point the thrust so that the vehicle reaches the held position, moving by a velocity."""
+        """Point the thrust so that the vehicle reaches the held position, moving by a velocity.
+
+        `most_return`: largest speed across the ground at which it returns there, m/s.
+        """
         if self.failed_rotors:  # no rotor can be spared for a heading
             self.yaw = _heading(now)
         frozen = self.logic.contact.wheels_down >= 2.0 or self._stalled
+        way = self.position - now.position
+        far = self.params.position_gain * math.hypot(way[0], way[1])
+        if far > most_return:
+            way[:2] *= most_return / far
         acceleration = self.position_controller.acceleration(
-            self.position - now.position, now.velocity, velocity, dt, frozen, max_tilt
+            way, now.velocity, velocity, dt, frozen, max_tilt
         )
         least = MIN_VERTICAL * GRAVITY
         acceleration[2] = max(acceleration[2] - self.press * GRAVITY, least)

@@ -124,6 +124,9 @@ class RotorWatch:
         self._all_lie = False
         """True while no encoder shows anything."""
 
+        self._distrusted_for = 0.0
+        """Time for which all encoders have to follow until they are believed again, s."""
+
         self._sound_for = np.zeros(rotors)
         """Times for which encoders have followed their rotors, (rotors,), s."""
 
@@ -329,8 +332,9 @@ class RotorWatch:
 
         # where most of them are off, they are judged together, once all have been so for long
         together = 2 * int((self._off_for > 0.0).sum()) > len(expected)
-        if together and 2 * int(off.sum()) <= len(expected):
+        if together and 2 * int((off | fast).sum()) <= len(expected):
             off = np.zeros(len(expected), bool)
+            fast = off
         before = self.warnings
         self.warnings = {}
         if self._jumps > NOISY_SHARE:
@@ -341,9 +345,12 @@ class RotorWatch:
         if 2 * int(wrong.sum()) > len(expected):
             if self._has_lost_thrust(expected, force):
                 self.warnings["battery"] = "the battery gives most rotors too little power"
-            else:
-                self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
-                self._all_lie = True
+                return
+            self._distrusted_for = SOUND_TIME
+        if self._distrusted_for > 0.0:
+            self._distrusted_for -= period
+            self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
+            self._all_lie = True
             return
 
         sound = (self._off_for == 0.0) & (self._stands_for == 0.0) & (self._still_for < STUCK_TIME)

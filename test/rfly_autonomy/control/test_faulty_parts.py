@@ -24,6 +24,8 @@ from rfly_autonomy.control.attitude_controller import (
     Mixer,
     MomentObserver,
 )
+from rfly_autonomy.control.flight_modes import FlightModes
+from rfly_autonomy.control.modes import ModeLogic
 from rfly_autonomy.control.pilot import Pilot, timed_setpoints
 from rfly_autonomy.control.rotor_evidence import LoadEvidence, ThrustByMotion
 from rfly_autonomy.control.rotor_watch import RotorWatch
@@ -120,6 +122,64 @@ def watched(seconds, speed_of):
         expected = np.full(6, p.hover_speed * (1.0 + swing))
         watch.update(0.01 * tick, speed_of(0.01 * tick, expected), expected, expected)
     return watch
+
+
+def test_encoders_that_all_lie_blame_no_rotor_while_rotors_spool_down():
+    """All show 79 rad/s too little, as sizes: also 79 rad/s of rotors that rest."""
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    named = set()
+    begin = p.hover_speed * np.array((1.3, 1.3, 1.3, 0.7, 0.7, 0.7))
+    for tick in range(600):
+        time = 0.01 * tick
+        expected = begin * (1.0 + 0.04 * math.sin(4.0 * time))
+        expected = expected * math.exp(-max(time - 2.0, 0.0) / 0.6)
+        speeds = np.abs(expected - (79.0 if time > 1.0 else 0.0))
+        watch.update(time, speeds, expected, expected)
+        named |= set(watch.warnings)
+    assert not watch.failed
+    assert named == {"encoders"}
+
+
+def descent(velocity, seconds, knows_speed=True):
+    """Return how far the held height of an ABORT at this velocity sinks, m."""
+    modes = FlightModes(VehicleParameters.load("scale"), ModeLogic(Mode.ABORT))
+    modes.knows_speed = knows_speed
+    now = LEVEL._replace(position=np.array((0.0, 0.0, 2.0)), velocity=np.array(velocity))
+    modes.enter(Mode.ABORT, now)
+    for _ in range(round(seconds / 0.02)):
+        modes.update(Mode.ABORT, now, 1.5, None, 0.02)
+    return 2.0 - modes.position[2]
+
+
+@pytest.mark.parametrize(
+    ("speed", "knows_speed", "seconds", "sunk"),
+    [
+        (0.7, True, 1.0, 0.5),
+        (1.0, True, 2.0, 0.0),
+        (1.0, False, 1.0, 0.5),
+        (1.0, True, 4.0, 0.5),
+    ],
+    ids=["slow", "brakes", "knows no speed", "not for ever"],
+)
+def test_a_descent_brakes_before_it_sinks(speed, knows_speed, seconds, sunk):
+    """It sinks by 0.5 m/s, but not above 0.8 m/s across in the first 3 s."""
+    assert descent((speed, 0.0, 0.0), seconds, knows_speed) == pytest.approx(sunk, abs=0.011)
+
+
+def test_a_descent_returns_slowly_to_its_place():
+    """From 3 m off at rest it wants 0.5 m/s, though its law would want 3 m times its gain."""
+    p = VehicleParameters.load("scale")
+    assert 3.0 * p.position_gain > 0.5
+    modes = FlightModes(p, ModeLogic(Mode.ABORT))
+    modes.enter(Mode.ABORT, LEVEL)
+    away = LEVEL._replace(position=np.array((3.0, 0.0, 0.0)))
+    modes.update(Mode.ABORT, away, 1.5, None, 0.02)
+    modes.rotor_speeds(away)
+
+    # the thrust leans back by the wanted acceleration
+    assert modes._setpoint is not None
+    assert modes._setpoint.acceleration[:2] == pytest.approx((-0.5 * p.velocity_gain, 0.0))
 
 
 def with_rotor(rotor, speed):
