@@ -91,6 +91,10 @@ class CommandStream:
         """Return whether most commands are lost, as those until `time`, s, have shown."""
         return self._loses_most and 0.0 <= time - self._heard_at <= self._longest(SILENCE)
 
+    def rest(self) -> None:
+        """Begin anew with the next command: its sender had nothing to answer for a while."""
+        self._stamp = math.nan
+
     def hear(self, stamp: float, time: float) -> None:
         """Take note of a command by its stamp, s. `time`: of the receiver's clock, s.
 

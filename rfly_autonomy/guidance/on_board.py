@@ -63,6 +63,10 @@ class CommandLink:
         """True if most setpoints do not arrive, by those that do."""
         return self._stream.loses_most(self._time)
 
+    def rest(self) -> None:
+        """Judge no gap until the next setpoint: there is nothing to answer."""
+        self._stream.rest()
+
     def send(self, setpoint: Setpoint) -> None:
         """Send a setpoint at its time."""
         time = setpoint.time
@@ -128,6 +132,9 @@ class OnBoard:
             scenario.events, scenario.wind.seed, self.flight.command_timeout, GUIDE_PERIOD
         )
         self._guide_at = -math.inf
+        self._estimated_at = -math.inf
+        """Time of the last tick with a newer estimate, s."""
+
         self._mode_requests = ModeRequests()
 
     @property
@@ -161,6 +168,10 @@ class OnBoard:
     ) -> tuple[RotorCommand, WheelCommand]:
         """Return the commands that answer a tick, which ended at `time` and took dt seconds."""
         now = self.estimator.update(samples)
+        if now is not None and (self.estimate is None or now.time > self.estimate.time):
+            self._estimated_at = time
+        elif time - self._estimated_at > GUIDE_PERIOD:
+            self.link.rest()
         self.estimate = now
         for controller in (self.flight, self.chassis):
             controller.advance_clock(time)

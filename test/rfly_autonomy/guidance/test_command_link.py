@@ -81,6 +81,20 @@ def test_losses_are_by_chance_and_by_the_seed():
     assert carried(fault, seed=3) != carried(fault, seed=4)
 
 
+@pytest.mark.parametrize("rests", [True, False])
+def test_gaps_in_which_there_is_nothing_to_answer_are_no_losses(rests):
+    """With an IMU that delivers now and then, setpoints come after 1 to 5 periods each."""
+    link = CommandLink((), 1, timeout=0.5, period=PERIOD)
+    time = 0.0
+    for periods in 20 * (1, 4, 2, 5, 3):
+        time += periods * PERIOD
+        if rests and periods > 1:
+            link.rest()
+        link.send(Setpoint(time))
+        link.receive(time)
+    assert link.loses_most is not rests
+
+
 def test_commands_that_arrive_too_late_end_the_flight_as_lost_ones_do():
     """Each late command began the wait anew, and the vehicle hovered for ever."""
     rig = Rig("scale", airborne=2.0)

@@ -140,13 +140,54 @@ def test_an_obstructed_height_sensor_is_outvoted_and_the_mission_goes_on():
     assert run.touchdowns[0].level_speed < 1.0
 
 
-@pytest.mark.parametrize("seed", [1, exhaustively(2)])
-def test_a_stuck_imu_aborts_the_flight(seed):
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        ("stuck", 1),
+        exhaustively("stuck", 2),
+        exhaustively("wrong, quantity: rates, value: 0.5", 1),
+        exhaustively("wrong, quantity: rates, value: -0.8", 2),
+    ],
+)
+def test_a_stuck_imu_aborts_the_flight(kind, seed):
     """The rotors' speeds, the magnetometer and the GPS show how it turns: it lands in place."""
-    run = flown(IN_FLIGHT, "part: imu, kind: stuck", seed=seed)
+    run = flown(IN_FLIGHT, f"part: imu, kind: {kind}", seed=seed)
     aborted = next(begin for begin, mode in run.modes if mode is Mode.ABORT)
     assert aborted == pytest.approx(IN_FLIGHT + 0.02, abs=0.02)
     assert run.touchdowns[0].level_speed < 1.0
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("seed", "share"), [(1, 0.94), (2, 0.97)])
+def test_an_imu_that_delivers_now_and_then_blames_no_other_part(seed, share):
+    """The guide has nothing to answer meanwhile; its link was said to lose commands."""
+    fault = f"{{time_s: 4.2, fault: {{part: imu, kind: intermittent, value: {share}}}}}"
+    findings = closed_run(HOP.format(seed=seed, events=fault)).findings
+    assert {finding.part for finding in findings} <= {"imu", "ABORT"}
+    assert any("IMU" in finding.text for finding in findings)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("vehicle", "time", "other", "imu"),
+    [
+        ("scale_quad", 3.6, "part: wheel_loads, kind: wrong, value: 45", "wrong, value: 0.5"),
+        ("scale_quad", 3.1, "part: gps, kind: 'off'", "wrong, value: 0.76"),
+        ("full", 6.0, "part: rotor_1, kind: 'off'", "biased, value: [0, 0.05, 0]"),
+        ("full", 5.9, "part: rotor_2, kind: 'off'", "biased, value: [0.05, 0, 0]"),
+    ],
+)
+def test_an_imu_that_lies_with_another_part_at_fault_touches_down_slowly(vehicle, time, other, imu):
+    events = (
+        f"{{time_s: {time}, fault: {{{other}}}}}",
+        f"{{time_s: {IN_FLIGHT}, fault: {{part: imu, quantity: rates, kind: {imu}}}}}",
+    )
+    text = HOP.format(seed=1, events=", ".join(events))
+    run = closed_run(text.replace("vehicle: scale", f"vehicle: {vehicle}")).run
+    assert not run.final.crashed, run.ending
+    assert run.modes[-1][1] is Mode.ABORT
+    assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
+    assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
 
 
 @pytest.mark.parametrize(
