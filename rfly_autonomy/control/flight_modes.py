@@ -374,7 +374,8 @@ class FlightModes:
         """
         speed = math.hypot(now.velocity[0] - level[0], now.velocity[1] - level[1])
         is_fast = self.knows_speed and speed > BRAKES_ABOVE
-        self._brakes = is_fast and self._brakes_for < LONGEST_BRAKING
+        flies = not self.logic.contact.wheels_down >= 0.5
+        self._brakes = is_fast and flies and self._brakes_for < LONGEST_BRAKING
         if self._brakes:
             self._brakes_for += dt
             sink_rate = 0.0

@@ -141,9 +141,10 @@ def test_encoders_that_all_lie_blame_no_rotor_while_rotors_spool_down():
     assert named == {"encoders"}
 
 
-def descent(velocity, seconds, knows_speed=True):
+def descent(velocity, seconds, knows_speed=True, wheels_down=0.0):
     """Return how far the held height of an ABORT at this velocity sinks, m."""
     modes = FlightModes(VehicleParameters.load("scale"), ModeLogic(Mode.ABORT))
+    modes.logic.contact.wheels_down = wheels_down
     modes.knows_speed = knows_speed
     now = LEVEL._replace(position=np.array((0.0, 0.0, 2.0)), velocity=np.array(velocity))
     modes.enter(Mode.ABORT, now)
@@ -165,6 +166,13 @@ def descent(velocity, seconds, knows_speed=True):
 def test_a_descent_brakes_before_it_sinks(speed, knows_speed, seconds, sunk):
     """It sinks by 0.5 m/s, but not above 0.8 m/s across in the first 3 s."""
     assert descent((speed, 0.0, 0.0), seconds, knows_speed) == pytest.approx(sunk, abs=0.011)
+
+
+@pytest.mark.parametrize("wheels_down", [4.0, math.nan])
+def test_wheels_on_the_ground_brake_no_descent(wheels_down):
+    """Unknown loads are none."""
+    sunk = 0.5 if wheels_down == 4.0 else 0.0
+    assert descent((1.0, 0.0, 0.0), 1.0, wheels_down=wheels_down) == pytest.approx(sunk, abs=0.011)
 
 
 def test_a_descent_returns_slowly_to_its_place():
