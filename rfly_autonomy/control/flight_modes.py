@@ -365,17 +365,17 @@ class FlightModes:
         now: EstimatedMotion,
         sink_rate: float,
         dt: float,
-        level: tuple[float, float] = (0.0, 0.0),
+        level: tuple[float, float] | None = None,
     ) -> None:
         """Sink above the held place, which moves at a level velocity, with little tilt.
 
-        One that is too fast across the ground brakes first. While the vehicle does not sink, thrust
-        is taken away: something else carries it.
+        `level`: that velocity, m/s; None: it rests. A vehicle that is too fast above a place that
+        rests brakes first. While it does not sink, thrust is taken away: something else carries it.
         """
-        speed = math.hypot(now.velocity[0] - level[0], now.velocity[1] - level[1])
-        is_fast = self.knows_speed and speed > BRAKES_ABOVE
+        rests = level is None
+        is_fast = self.knows_speed and math.hypot(*now.velocity[:2]) > BRAKES_ABOVE
         flies = not self.logic.contact.wheels_down >= 0.5
-        self._brakes = is_fast and flies and self._brakes_for < LONGEST_BRAKING
+        self._brakes = rests and is_fast and flies and self._brakes_for < LONGEST_BRAKING
         if self._brakes:
             self._brakes_for += dt
             sink_rate = 0.0
@@ -385,7 +385,8 @@ class FlightModes:
             self.press *= math.exp(-dt / RELEASE_TIME)
         self.position[2] = min(self.position[2] - dt * sink_rate, now.position[2] + 0.5)
         most = min(LAND_TILT + self.position_controller.steady_tilt, self.params.max_tilt)
-        self._fly(now, (*level, -sink_rate), dt, most, most_return=RETURN_SPEED)
+        most_return = RETURN_SPEED if rests else math.inf
+        self._fly(now, (*(level or (0.0, 0.0)), -sink_rate), dt, most, most_return=most_return)
 
     def _spool_down(self, moment_share: float, dt: float) -> None:
         """Let the thrust decay, with a share of the moments that hold the attitude."""
