@@ -103,6 +103,9 @@ FAILS_SHARE = 0.4
 FAILS_TIME = 0.2
 """Time for which it has to last, s."""
 
+KNOWN_TIME = 0.5
+"""Time in the air after which the motion shows a speed, s: wheels that bounce show none."""
+
 REST_SHARE = 0.5
 """Share of moments and force that a rotor may leave unexplained."""
 
@@ -131,6 +134,9 @@ class ThrustByMotion:
     def reset(self) -> None:
         """Forget what the body has shown."""
         rotors = len(self._lengths)
+        self._airborne_for = 0.0
+        """Time since the ground last acted on the vehicle, s."""
+
         self._moment: Floats | None = None
         """Observed moments at the last time, (2,), N m."""
 
@@ -162,6 +168,7 @@ class ThrustByMotion:
         """
         if not period > 0.0:
             return
+        self._airborne_for += period
         squares = np.square(expected)
         moment = observer.moment[:2].copy()
         if self._moment is None:
@@ -192,6 +199,11 @@ class ThrustByMotion:
         fails &= np.arange(len(rest)) == np.argmin(rest)
         self._fails_for = np.where(fails, self._fails_for + period, 0.0)
         self._squares = np.maximum(self._expected + more, 0.0)
+
+    @property
+    def is_known(self) -> bool:
+        """True once the vehicle has been in the air for long enough to show a rotor's speed."""
+        return self._airborne_for >= KNOWN_TIME
 
     @property
     def fails(self) -> Bools:

@@ -397,7 +397,8 @@ class RotorWatch:
             return
         motion.update(expected, force, observer, period)
         for rotor in self.by_motion:
-            self.by_motion[rotor] = float(motion.speeds[rotor])
+            if motion.is_known:
+                self.by_motion[rotor] = float(motion.speeds[rotor])
 
         unseen = set(range(len(expected))) if self._all_lie else set(self.lying)
         for rotor in np.flatnonzero(motion.fails).tolist():
