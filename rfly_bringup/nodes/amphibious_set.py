@@ -142,8 +142,8 @@ AMPHIBIOUS_ARGUMENTS = (
     ),
     Argument(
         "policy",
-        "trained policy that flies instead of the mission, an ONNX file: to goal_pose, with "
-        "autostart first to 3 m above its place",
+        "trained policy that flies instead of the mission, an ONNX file or the name of a shipped "
+        "one, such as hover: to goal_pose, with autostart first to 3 m above its place",
     ),
     Argument(
         "name",

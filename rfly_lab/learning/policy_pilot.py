@@ -13,6 +13,7 @@ trained by sensors sees their samples alone; estimates only say when its task is
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +33,7 @@ from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint
 from rfly_lab.learning import episode_kernels
 from rfly_lab.learning.actions import commands_of, wrench_of
 from rfly_lab.learning.grounds import hills
-from rfly_lab.learning.policy import Policy
+from rfly_lab.learning.policy import Policy, shipped_policy
 from rfly_lab.learning.sensor_batch import SampledSensors
 from rfly_lab.learning.task_judge import TaskJudge
 from rfly_lab.learning.tasks import ON_GROUND, Ending
@@ -101,8 +102,11 @@ class PolicyPilot:
     def load(cls, path: StrPath, vehicle: StrPath = "", sensors: StrPath = "") -> PolicyPilot:
         """Return the pilot of a file, for a vehicle and sensors by their names or paths.
 
-        "": those of the training. Raise ConfigError as `Policy` and `PolicyPilot` do.
+        "": those of the training. A path without a suffix may be the task of a shipped policy.
+        Raise ConfigError as `Policy`, `PolicyPilot` and `shipped_policy` do.
         """
+        if not Path(path).suffix and not Path(path).exists():
+            path = shipped_policy(str(path))
         policy = Policy(path, vehicle or None, sensors or None)
         own = sensors_of(policy.params, sensors) if sensors else None
         try:

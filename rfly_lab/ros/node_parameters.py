@@ -16,7 +16,10 @@ from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 class PolicyParameters:
     """The policy, and what it is to do."""
 
-    policy: str = parameter("", "trained policy: an ONNX file as rfly_lab.write_policy makes it")
+    policy: str = parameter(
+        "",
+        "trained policy: an ONNX file of rfly_lab.write_policy, or a shipped one, such as hover",
+    )
     vehicle: str = parameter("", f"{VEHICLE}; empty: that which the policy was trained for")
     sensors: str = parameter(
         "", f"{SENSORS}; empty: those by which the policy sees, or the vehicle's"

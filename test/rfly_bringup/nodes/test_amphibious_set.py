@@ -227,7 +227,7 @@ def test_estimator_controllers_and_guidance_share_a_process(arguments, expected)
 @pytest.mark.needs("onnx", "onnxruntime")
 def test_a_policy_of_sensors_brings_its_set_for_all_nodes() -> None:
     def sets(name: str, **more: str) -> dict[str, str]:
-        given = {"scenario": "hop", "policy": str(shipped_policy(name)), **more}
+        given = {"scenario": "hop", "policy": name, **more}
         nodes = amphibious_nodes(given)
         return {node.executable: node.parameters.get("sensors", "") for node in nodes}
 
@@ -264,6 +264,14 @@ def test_a_policy_that_its_node_would_refuse_starts_nothing(tmp_path: Path) -> N
         given = {"scenario": "hop", "policy": file, "sensors": sensors}
         with pytest.raises(ConfigError, match=re.escape(message)):
             amphibious_nodes(given)
+
+
+@pytest.mark.needs("onnx", "onnxruntime")
+def test_a_word_that_is_no_shipped_policy_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"task: 'hoverr'.*hover"):
+        amphibious_nodes({"scenario": "hop", "policy": "hoverr"})
+    with pytest.raises(ConfigError, match=r"hoverr\.onnx"):
+        amphibious_nodes({"scenario": "hop", "policy": "hoverr.onnx"})
 
 
 def test_a_3d_map_is_made_where_asked_for() -> None:
