@@ -383,6 +383,33 @@ def test_the_controllers_node_drives_and_takes_off_in_lock_step(folder, domain_i
     assert max(abs(position.y) for position in on_wheels) < 0.05
 
 
+@pytest.mark.exhaustive
+@pytest.mark.ros
+def test_the_controllers_node_flies_by_estimates(folder, domain_id):
+    from node_harness import NodeProcess, Peer
+
+    page = "your-controller"
+    level = {"lock_step": "true", "ground": "level", "real_time_factor": "0.0"}
+    words = line_of(page, ".venv/lib/rfly_suite/state_estimator_node")
+    node = next(words for words in commands(page) if words[-1].endswith("odometry/global"))
+    with (
+        NodeProcess("amphibious_sim_node", domain_id, level) as simulator,
+        NodeProcess(Path(words[0]).name, domain_id, dict([words[-1].split(":=")])) as estimator,
+    ):
+        peer = Peer(domain_id)
+        try:
+            peer.spin_until(lambda: "stands on" in simulator.output)
+            with Program(node) as controller:
+                controller.read_until("stand")
+                assert controller.end(signal.SIGINT) == 0, controller.output
+        finally:
+            peer.close()
+        assert estimator.stop() == 0, estimator.output
+        assert simulator.stop() == 0, simulator.output
+    assert re.findall(r"\]: (\w+)", controller.output) == ["fly", "land", "stand"]
+    assert "GPS refused" not in estimator.output
+
+
 def test_every_example_is_shown_or_run_by_a_page():
     pages = (ROOT / "docs" / "tutorials").glob("*.md")
     text = "".join(page.read_text(encoding="utf-8") for page in pages)

@@ -28,7 +28,7 @@ _VIEW = Annotated[bool, typer.Option("--view", help="open the browser window, as
 
 
 def _up(ctx: typer.Context, **options: Any) -> None:
-    """Run terrain, bridge and trajectory node until Ctrl-C.
+    """Run terrain, fleet and bridge nodes until Ctrl-C; amphibious: a land-air vehicle.
 
     It runs the nodes of `ros2 launch rfly_suite rfly.launch.py`.
 
