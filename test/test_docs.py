@@ -284,7 +284,7 @@ def test_named_python_objects_exist():
     named = {
         (name(page), words)
         for page, text in texts().items()
-        if page.name != "moved-imports.md"  # see test_the_table_of_moved_imports_is_true
+        if page.name != "moved-imports.md"  # see test_the_list_of_moved_imports_is_true
         for words in re.findall(r"`(rfly_\w+(?:\.\w+)+)", text)
         if ".ros." not in words or importlib.util.find_spec("rclpy")
     }
