@@ -133,7 +133,8 @@ def test_both_hops_of_each_vehicle(vehicle):
     ],
 )
 def test_a_rotor_that_fails_in_the_roll_or_after_it_ends_on_the_wheels(time, mode):
-    run = hop(events=f"{{time_s: {time}, rotor_fails: 2}}", when="time", time=time + 5.0)
+    # it brakes for up to 3 s before it sinks
+    run = hop(events=f"{{time_s: {time}, rotor_fails: 2}}", when="time", time=time + 8.0)
     assert [each for _, each in run.modes][-2:] == [mode, Mode.ABORT]
 
     # upright all the time, and at rest with all wheels on the ground at the end
