@@ -396,13 +396,17 @@ class RasterHeights:
         while start < columns.stop:
             first = start % self.columns
             count = min(columns.stop - start, self.columns - first)
-            pieces.append(self.means(rows, range(first, first + count), 1))
+            pieces.append(self._read(rows, range(first, first + count)))
             start += count
 
         heights = pieces[0] if len(pieces) == 1 else np.hstack(pieces)
         if self.voids is not None:
             drop_voids(heights, self.voids)
         return heights
+
+    def _read(self, rows: range, columns: range) -> NDArray[np.float32]:
+        """Return heights within the raster; a mosaic reads them from several."""
+        return self.means(rows, columns, 1)
 
     def means(self, rows: range, columns: range, stride: int) -> NDArray[np.float32]:
         """Return means of stride x stride cells, from the file's overviews where it has some.
