@@ -18,7 +18,7 @@ from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.body_forces import body_contact_forces, weight_and_drag
 from rfly_amphibious.dynamics.body_motion import BodyMotion, body_motion, place_points
 from rfly_amphibious.dynamics.obstacle_contacts import no_contacts, obstacle_contacts
-from rfly_amphibious.dynamics.rotors import rotor_forces
+from rfly_amphibious.dynamics.rotors import air_at_rotors, rotor_forces
 from rfly_amphibious.dynamics.suspension import wheel_forces
 from rfly_amphibious.dynamics.tyres import wheel_contacts
 from rfly_common.kernels.jit import inlined_kernel, kernel
@@ -34,8 +34,9 @@ def state_derivative(
 
     The obstacles were `since` seconds ago where they are said to be. docs/model, section 7.3.
     """
-    # where the body is and what it touches
+    # where the body is and what it touches; air first: a processor solves it beside the rest
     motion = body_motion(x, inputs.wind, p)
+    rotors = air_at_rotors(x, motion, p, results.rotors)
     points = place_points(x, motion.rotation, p, ground, results.points)
     solids = no_contacts(p, results.solids)
     solid_force = (0.0, 0.0, 0.0)
@@ -51,7 +52,7 @@ def state_derivative(
     force, moment = weight_and_drag(motion, p)
     wheel_force, wheel_moment = wheel_forces(x, inputs, motion, p, wheels, solids, dx, outputs)
     rotor_force, rotor_moment = rotor_forces(
-        x, inputs, motion, p, points, solids, dx, results.rotors, outputs
+        x, inputs, motion, p, points, solids, rotors, dx, outputs
     )
     contact_force, contact_moment = body_contact_forces(motion, p, ground, points, solids, outputs)
     force = add(add(force, wheel_force), add(rotor_force, contact_force))

@@ -18,9 +18,8 @@ from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.body_points import first_rotor
 from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
-from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, wheel_axle
+from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, steering_tangent, wheel_axle
 from rfly_common.arrays import Floats
-from rfly_common.kernels.arcs import tan
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 from rfly_common.kernels.record_vectors import row, set_row, vector
 from rfly_common.kernels.vectors import (
@@ -400,7 +399,7 @@ def wheel_contact_with_part(
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
-    tan_steering = tan(x.steering)
+    tan_steering = steering_tangent(x)
     for i in range(p.wheels):
         hub = (p.point_x[i], p.point_y[i], p.point_z[i] + x.strut[i])
         axle = wheel_axle(x, i, tan_steering, p)

@@ -130,11 +130,7 @@ _ROTOR_AIR: Shapes = {
     "velocity_y": (MAX_ROTORS,),
     # thrust without the ground's effect, N
     "thrust": (MAX_ROTORS,),
-    # thrust, velocity up, square of that in the plane, and torque, relative to those of hover at
-    # the same speed
-    "thrust_ratio": (MAX_ROTORS,),
-    "climb_ratio": (MAX_ROTORS,),
-    "level_square": (MAX_ROTORS,),
+    # torque relative to that of hover at the same speed
     "torque_ratio": (MAX_ROTORS,),
 }
 

@@ -21,8 +21,8 @@ from rfly_common.kernels.vectors import Vector, add, cross
 
 STEEPEST_DESCENT = -1.5
 """Climb, relative to the thrust's v_h, below which momentum theory has several solutions."""
-INFLOW_STEPS = 3
-"""Steps of Halley's method after which the induced velocity is exact to rounding. Eq. 4.15."""
+INFLOW_STEPS = 2
+"""Steps after which the induced velocity is exact to rounding. Eq. 4.15."""
 TINY = 1e-300
 """Number that keeps divisors from 0."""
 PROFILE_LINEAR = -0.0216 * 0.1 / 0.01054
@@ -32,38 +32,26 @@ PROFILE_SQUARE = 0.400 * 0.1**2 / 0.01054
 
 
 @inlined_kernel
-def hover_inflow(p: Any) -> float:
-    """Return v_h, the velocity that a rotor induces in hover, per rad/s of its speed. Eq. 4.14."""
-    thrust_speed = math.sqrt(p.thrust_coefficient / (2.0 * math.pi * p.air_density))
-    return thrust_speed / p.rotor_radius
-
-
-@inlined_kernel
-def vortex_inflow(speed: float, climb: float, level_square: float, p: Any) -> float:
+def vortex_inflow(speed: float, climb: float, level: float, p: Any) -> float:
     """Return the induced velocity of a rotor beyond that of hover, m/s. Eq. 4.14.
 
-    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s, < 0) along its axis; the square of
-    its velocity in its plane is `level_square` (m²/s²).
+    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s, < 0) along its axis and at `level`
+    (m/s) in its plane.
     """
-    hover = speed * hover_inflow(p)
+    hover = speed * p.hover_inflow
     sink = where(climb > -2.0 * hover, climb / hover, 0.0)
     more = sink * (-1.125 + sink * (-1.372 + sink * (-1.718 - 0.655 * sink)))
-    return max(hover - math.sqrt(level_square), 0.0) * more
+    return max(hover - level, 0.0) * more
 
 
 @inlined_kernel
-def free_thrust(speed: float, climb: float, level_square: float, density: float, p: Any) -> float:
-    """Return the thrust of a rotor far from the ground, N. Eq. 4.3.
+def free_thrust(speed: float, climb: float, p: Any) -> float:
+    """Return the thrust of a rotor far from the ground at k_ρ = 1, N. Eq. 4.3.
 
-    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s) along its axis; the square of its
-    velocity in its plane is `level_square` (m²/s²). `density` is k_ρ.
+    The rotor turns at `speed` (rad/s) and moves at `climb` (m/s) along its axis.
     """
-    if p.vortex_ring > 0.0:
-        inflow = p.vortex_ring * vortex_inflow(speed, climb, level_square, p)
-        climb += where(climb < 0.0, inflow, 0.0)
-
-    static = p.thrust_coefficient * density * speed * speed
-    loss = p.inflow_coefficient * density * speed * climb
+    static = p.thrust_coefficient * speed * speed
+    loss = p.inflow_coefficient * speed * climb
     return min(max(static - loss, 0.0), 1.5 * static)
 
 
@@ -75,10 +63,35 @@ def ground_gain(height: float, p: Any) -> float:
 
 
 @inlined_kernel
+def induced_velocity(root: float, climb: float, level: float) -> float:
+    """Return the velocity that a rotor induces, a ratio. Eq. 4.15.
+
+    `root` is the root of the thrust, relative to that of hover at this speed; `climb` and `level`
+    are ratios. It is the root of f(ν) = ν² (η² + (ξ + ν)²) - λ² by Householder's method of third
+    order. The first value, within 15 % of it, is exact without flow across the disc.
+    """
+    thrust = root * root
+    across = level * level
+    climb = max(climb, STEEPEST_DESCENT * root)
+    excess = 4.0 * (thrust + across) - 6.0 * min(climb, 0.0) * max(level - 0.7 * root, 0.0)
+    induced = 2.0 * thrust / (climb + math.sqrt(climb * climb + excess) + TINY)
+    for _ in range(INFLOW_STEPS):
+        through = climb + induced
+        square = across + through * through
+        error = induced * induced * square - thrust * thrust
+        slope = induced * (square + induced * through)  # half of f'
+        bend = error * (square + induced * (4.0 * through + induced))  # half of f · f''
+        third = error * error * (through + induced) + TINY  # a twelfth of f² · f‴
+        steep = 4.0 * slope * slope
+        induced -= 0.5 * error * (steep - bend) / (slope * (steep - 2.0 * bend) + third)
+    return induced
+
+
+@inlined_kernel
 def torque_ratio(
-    thrust: float,
+    root: float,
     climb: float,
-    across: float,
+    level: float,
     merit: float,
     profile_growth: float,
     drag_work: float,
@@ -86,22 +99,12 @@ def torque_ratio(
 ) -> float:
     """Return a rotor's torque relative to that of hover at the same speed. Eq. 4.15–4.17.
 
-    `thrust` is relative to that of hover at this speed, `climb` is a ratio and `across` the square
-    of that in the rotor's plane. `merit`: figure of merit. The other arguments are constants of the
-    vehicle's record.
+    `root`, `climb` and `level` as in `induced_velocity`. `merit`: figure of merit. The other
+    arguments are constants of the vehicle's record.
     """
-    # induced velocity: root of f(ν) = ν² (η² + (ξ + ν)²) - λ², by Halley's method
-    steepest = STEEPEST_DESCENT * math.sqrt(thrust)
-    steepest = where(climb > steepest, climb, steepest)
-    spread = math.sqrt(steepest * steepest + 4.0 * (thrust + across))
-    induced = 2.0 * thrust / (steepest + spread + TINY)
-    for _ in range(INFLOW_STEPS):
-        through = steepest + induced
-        square = across + through * through
-        error = induced * induced * square - thrust * thrust
-        slope = 2.0 * induced * (square + induced * through)
-        bend = 2.0 * (square + induced * (4.0 * through + induced))
-        induced -= 2.0 * error * slope / (2.0 * slope * slope - error * bend + TINY)
+    thrust = root * root
+    across = level * level
+    induced = induced_velocity(root, climb, level)
 
     # work on the air and the blades' drag
     momentum = thrust * (climb + induced)
@@ -132,68 +135,67 @@ def rotor_acceleration(
 
 
 @inlined_kernel
-def air_at_rotors(x: Any, motion: BodyMotion, p: Any, rotors: Any) -> None:
-    """Fill `rotors`: the air's velocity, thrust in free air, torque ratio. Eq. 4.2, 4.3, 4.15."""
-    density = motion.density_ratio
-    inflow = hover_inflow(p)
-    per_static = inflow * inflow / (p.thrust_coefficient * density)
+def air_at_rotors(x: Any, motion: BodyMotion, p: Any, rotors: Any) -> Any:
+    """Fill and return `rotors`: the air's velocity, thrust in free air, torque ratio.
+
+    Eq. 4.2, 4.3, 4.15.
+    """
     turning = False
     for j in range(p.rotors):
-        point = first_rotor(p) + j
-        hub = (p.point_x[point], p.point_y[point], p.point_z[point])
-        velocity = add(motion.air_velocity, cross(motion.rates, hub))
-        rotors.velocity_x[j] = velocity[0]
-        rotors.velocity_y[j] = velocity[1]
-        rotors.thrust[j] = 0.0
-        rotors.torque_ratio[j] = 1.0
-        if any_lane(x.rotor_speed[j] != 0.0):
-            turning = True
-            turning_rotor(x, j, velocity, density, inflow, per_static, p, rotors)
+        turning |= any_lane(x.rotor_speed[j] != 0.0)
 
-    # one loop over all rotors becomes vector instructions
-    if turning:
-        merit = p.figure_of_merit
-        growth = p.profile_growth
-        work = p.rotor_drag_work
-        fastest = p.fastest_level
-        count = p.rotors if lanes_of(rotors) > 1 else p.rotor_slots
-        for j in range(count):
-            rotors.torque_ratio[j] = torque_ratio(
-                rotors.thrust_ratio[j],
-                rotors.climb_ratio[j],
-                rotors.level_square[j],
-                merit,
-                growth,
-                work,
-                fastest,
-            )
+    # two loops are compiled, each without a branch
+    if turning and p.vortex_ring > 0.0:
+        air_at_turning_rotors(x, motion, p, True, rotors)
+    elif turning:
+        air_at_turning_rotors(x, motion, p, False, rotors)
+    else:
+        for j in range(p.rotors):
+            rotors.velocity_x[j] = 0.0
+            rotors.velocity_y[j] = 0.0
+            rotors.thrust[j] = 0.0
+            rotors.torque_ratio[j] = 1.0
+    return rotors
 
 
 @inlined_kernel
-def turning_rotor(
-    x: Any,
-    j: int,
-    velocity: Vector,
-    density: float,
-    inflow: float,
-    per_static: float,
-    p: Any,
-    rotors: Any,
+def air_at_turning_rotors(
+    x: Any, motion: BodyMotion, p: Any, vortex_ring: bool, rotors: Any
 ) -> None:
-    """Set thrust and ratios of rotor j in `rotors`; its hub's `velocity` is relative to the air.
+    """Fill `rotors` where some rotors turn; those that do not have some torque ratio."""
+    merit = p.figure_of_merit
+    growth = p.profile_growth
+    work = p.rotor_drag_work
+    fastest = p.fastest_level
 
-    `inflow`: `hover_inflow`; `per_static`: its square per thrust of a rotor of 1 rad/s in hover.
-    """
-    speed = x.rotor_speed[j]
-    level_square = velocity[0] * velocity[0] + velocity[1] * velocity[1]
-    thrust = free_thrust(speed, velocity[2], level_square, density, p)
-    rotors.thrust[j] = thrust
+    # one loop over all rotors becomes vector instructions
+    for j in range(p.rotors if lanes_of(rotors) > 1 else p.rotor_slots):
+        hub = (p.rotor_x[j], p.rotor_y[j], p.rotor_z[j])
+        velocity = add(motion.air_velocity, cross(motion.rates, hub))
+        level = math.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
+        rotors.velocity_x[j] = velocity[0]
+        rotors.velocity_y[j] = velocity[1]
 
-    # a rotor that does not turn has no torque, whatever its ratio
-    per_hover = 1.0 / max(speed * inflow, 1e-9)
-    rotors.thrust_ratio[j] = thrust * per_static * per_hover * per_hover
-    rotors.climb_ratio[j] = velocity[2] * per_hover
-    rotors.level_square[j] = level_square * per_hover * per_hover
+        # thrust
+        speed = x.rotor_speed[j]
+        climb = velocity[2]
+        if vortex_ring:
+            inflow = p.vortex_ring * vortex_inflow(speed, climb, level, p)
+            climb += where(climb < 0.0, inflow, 0.0)
+        thrust = free_thrust(speed, climb, p)
+        rotors.thrust[j] = motion.density_ratio * thrust
+
+        # torque
+        per_hover = 1.0 / max(speed * p.hover_inflow, 1e-9)
+        rotors.torque_ratio[j] = torque_ratio(
+            math.sqrt(thrust * p.inflow_square) * per_hover,
+            velocity[2] * per_hover,
+            level * per_hover,
+            merit,
+            growth,
+            work,
+            fastest,
+        )
 
 
 @inlined_kernel
@@ -204,15 +206,14 @@ def rotor_forces(
     p: Any,
     points: Any,
     solids: Any,
-    dx: Any,
     rotors: Any,
+    dx: Any,
     outputs: Any,
 ) -> tuple[Vector, Vector]:
     """Return (force, moment) of all rotors on the body, N and N m, body axes.
 
     Set the rotors' accelerations in `dx`. Eq. 4.2–4.17, 7.2.
     """
-    air_at_rotors(x, motion, p, rotors)
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
     density = motion.density_ratio
@@ -221,9 +222,8 @@ def rotor_forces(
     down = -1.0
     lost = -1.0
     for j in range(p.rotors):
-        point = first_rotor(p) + j
-        hub = (p.point_x[point], p.point_y[point], p.point_z[point])
-        height = points.height[point]
+        hub = (p.rotor_x[j], p.rotor_y[j], p.rotor_z[j])
+        height = points.height[first_rotor(p) + j]
         speed = x.rotor_speed[j]
 
         # thrust and drag

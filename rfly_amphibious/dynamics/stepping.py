@@ -29,7 +29,12 @@ from rfly_amphibious.dynamics.records import (
     write_row,
 )
 from rfly_amphibious.dynamics.turbulence import next_turbulence
-from rfly_amphibious.dynamics.tyres import hub_velocity, slip_velocities, wheel_axle
+from rfly_amphibious.dynamics.tyres import (
+    hub_velocity,
+    slip_velocities,
+    steering_tangent,
+    wheel_axle,
+)
 from rfly_amphibious.vehicle.state_layout import (
     HULL_BROKEN,
     INTACT,
@@ -37,7 +42,6 @@ from rfly_amphibious.vehicle.state_layout import (
     ROTOR_BROKEN,
     WHEEL_BROKEN,
 )
-from rfly_common.kernels.arcs import tan
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.lanes import any_lane, numbers, where
 from rfly_common.kernels.record_vectors import (
@@ -318,7 +322,7 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
 
     A held wheel keeps the spin of its axle's carrier.
     """
-    tan_steering = tan(x.steering)
+    tan_steering = steering_tangent(x)
     rates = vector(x.rates)
     per_torque = dt * p.per_wheel_inertia
     per_change = p.wheel_inertia / dt

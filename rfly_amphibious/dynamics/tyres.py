@@ -43,10 +43,19 @@ def magic_formula(slip: float, shape: float, per_shape: float, curvature: float)
 
 
 @inlined_kernel
+def steering_tangent(x: Any) -> float:
+    """Return the tangent of the virtual wheel's angle, at once where it is 0, as in flight."""
+    if any_lane(x.steering != 0.0):
+        return tan(x.steering)
+    return x.steering
+
+
+@inlined_kernel
 def wheel_axle(x: Any, i: int, tan_steering: float, p: Any) -> Vector:
     """Return a, the axle of wheel i, body axes, to the left. Eq. 5.1."""
     trim = x.steering_trim[i]
-    if p.steering_sign[i] == 0.0 and not any_lane(trim != 0.0):
+    turned = p.steering_sign[i] != 0.0 and any_lane(tan_steering != 0.0)
+    if not turned and not any_lane(trim != 0.0):
         return 0.0, 1.0, 0.0
 
     along, across = wheel_direction(
@@ -55,7 +64,8 @@ def wheel_axle(x: Any, i: int, tan_steering: float, p: Any) -> Vector:
     if any_lane(trim != 0.0):
         along, across = trimmed_direction(along, across, trim)
     scale = 1.0 / math.sqrt(along * along + across * across)
-    return -across * scale, along * scale, 0.0
+    # a wheel that is straight has 0.0, as above, not -0.0
+    return 0.0 - across * scale, along * scale, 0.0
 
 
 @inlined_kernel
@@ -95,7 +105,7 @@ def wheel_contacts(
 
     Set the rates of the tyre deflections in `dx`.
     """
-    tan_steering = tan(x.steering)
+    tan_steering = steering_tangent(x)
     least_height = (points.clearance + p.wheel_radius) * ground.least_normal_z
     touching = least_height < p.wheel_radius
     if obstacles is not None:

@@ -27,6 +27,8 @@ from rfly_amphibious.vehicle.state_layout import (
 from rfly_common.config.declared import declarations
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
+_VECTOR = 4
+"""Rotors that kernels compute at once: their numbers of 64 bits fill a register of AVX2."""
 _NOT_COPIED = (
     "steered",
     "driven",
@@ -159,8 +161,13 @@ def vehicle_record(
 
     # rotors and air
     values["rotors"] = p.rotors
-    values["rotor_slots"] = MAX_ROTORS
-    values |= _forward_flight(p)
+    values["rotor_slots"] = -(-p.rotors // _VECTOR) * _VECTOR
+    hubs = np.zeros((MAX_ROTORS, 3))
+    hubs[: p.rotors] = p.rotor_position
+    values["rotor_x"] = hubs[:, 0]
+    values["rotor_y"] = hubs[:, 1]
+    values["rotor_z"] = hubs[:, 2]
+    values |= _inflow(p)
     values["rotor_spin"] = np.resize(np.array(p.rotor_spin, float), MAX_ROTORS)
     values["drag_area"] = 0.5 * AIR_DENSITY * np.array(p.drag_area)
     values["air_density"] = AIR_DENSITY
@@ -181,15 +188,19 @@ def vehicle_record(
     return SimpleNamespace(**{name: a if a.ndim else a.item() for name, a in arrays.items()})
 
 
-def _forward_flight(p: VehicleParameters) -> dict[str, float]:
-    """Return the constants of the torque factor in forward flight. Eq. 4.17.
+def _inflow(p: VehicleParameters) -> dict[str, float]:
+    """Return the constants of the rotors' inflow and of the torque in forward flight.
 
-    A speed across the disc is relative to v_h, powers are relative to that of hover.
+    They are v_h for 1 rad/s and its square for 1 N (Eq. 4.14), and those of Eq. 4.17: a speed
+    across the disc is relative to v_h, powers are relative to that of hover.
     """
-    inflow_speed = math.sqrt(p.thrust_coefficient / (2.0 * math.pi * AIR_DENSITY)) / p.rotor_radius
-    advance = inflow_speed / p.rotor_radius
-    drag_work = p.rotor_drag_coefficient * inflow_speed**2 / p.torque_coefficient
+    inflow_square = 1.0 / (2.0 * math.pi * AIR_DENSITY * p.rotor_radius**2)
+    hover_inflow = math.sqrt(p.thrust_coefficient * inflow_square)
+    advance = hover_inflow / p.rotor_radius
+    drag_work = p.rotor_drag_coefficient * hover_inflow**2 / p.torque_coefficient
     return {
+        "hover_inflow": hover_inflow,
+        "inflow_square": inflow_square,
         "profile_growth": (1.0 - p.figure_of_merit) * PROFILE_GROWTH * advance**2,
         "rotor_drag_work": drag_work,
         "fastest_level": LARGEST_ADVANCE / advance,

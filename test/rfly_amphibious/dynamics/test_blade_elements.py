@@ -10,14 +10,18 @@ chapters 3 and 5.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from amphibious_cases import SETS, model, parameters
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scipy.optimize import brentq, fsolve
 
 from rfly_amphibious import AmphibiousModel
+from rfly_amphibious.dynamics.rotors import induced_velocity
 from rfly_amphibious.dynamics.trim import steady_flight
 
 G = 9.80665
@@ -148,3 +152,21 @@ def test_drag_in_the_plane_is_paid_once():
     work = p.mass * G * 10.0 * tilts
     assert work > 70.0
     assert abs(power[1.5].rotor_power - power[0.5].rotor_power) < 0.15 * work
+
+
+@given(
+    st.floats(0.0, 1.3),
+    st.floats(-5.0, 30.0),
+    st.floats(0.0, 1.0) | st.floats(0.0, 1e4),
+)
+@example(1.0, 0.0, 0.0)
+@example(0.0, 0.0, 0.0)
+@example(0.0, 1e10, 1e10)
+@example(1.2, -5.0, 0.88)  # the bound of the descent, where the first value is worst
+@settings(max_examples=2_000, deadline=None)
+def test_the_induced_velocity_solves_the_momentum_equation(root, climb, level):
+    induced = induced_velocity.py_func(root, climb, level)
+    bound = max(climb, -1.5 * root)
+    assert induced >= 0.0
+    thrust = induced * math.hypot(level, bound + induced)
+    assert thrust == pytest.approx(root**2, rel=2e-13, abs=1e-15)
