@@ -126,7 +126,8 @@ def yaml_error(error: yaml.YAMLError, file: str, text: str) -> str:
     context = getattr(error, "context", None)
     where = f"{file}:{mark.line + 1}" if mark is not None else file
     words = f"{problem} {context or ''}".split()
-    line = text.split("\n")[mark.line] if mark is not None else ""
+    # the mark may be behind the last line, and lines end in rarer ways, too
+    line = next(iter(text.splitlines()[mark.line :]), "") if mark is not None else ""
     indent = line[: len(line) - len(line.lstrip())]
     hint = "; indent with spaces, not with tabs" if "\t" in indent else ""
     return f"{where}: not valid YAML: {' '.join(words)}{hint}"
