@@ -91,7 +91,7 @@ def test_a_wrong_key_is_named_before_the_one_that_is_missing_for_it(text, expect
 
 @pytest.mark.parametrize("end", ["\r", "\x85", "\u2028"])
 def test_a_mistake_after_rarer_ends_of_lines_is_told(end):
-    with pytest.raises(ConfigError, match="f.yaml:3: not valid YAML"):
+    with pytest.raises(ConfigError, match=r"f\.yaml:3: not valid YAML"):
         parse_yaml(f"a: 1{end}b: 2{end}c: ]{end}", "f.yaml")
 
 
