@@ -190,6 +190,8 @@ def healthy(tmp_path_factory):
         peer = Peer(domain)
         states = peer.publisher(VehicleStateArray, "vehicle_states", 10)
         peer.spin_until(lambda: peer.node.count_publishers("terrain_map"))
+        # another test's peer may take a while to leave the domain
+        peer.spin_until(lambda: peer.node.get_node_names().count("peer") == 1)
 
         def run(*words, interrupt_after_s=None):
             beside = RflyBeside(
