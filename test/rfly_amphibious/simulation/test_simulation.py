@@ -113,7 +113,7 @@ def test_fail_safe_sinks_at_half_a_metre_a_second_and_brakes_until_commands_end_
     sinking = []
     while simulation.time < 9.0:
         simulation.tick()
-        if 2.0 < simulation.time < 3.0:
+        if 3.0 < simulation.time < 4.0:
             sinking.append(-simulation.state.velocity[2])
 
     assert simulation.failsafe
