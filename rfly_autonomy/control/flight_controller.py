@@ -189,11 +189,11 @@ class FlightController:
         self._wrench_lost = False
         """True from the loss of a wrench to the next setpoint."""
 
-        self._wrench_at = -math.inf
-        """Time at which the last wrench came that was not late, s."""
+        self._wrench_stamp = -math.inf
+        """Time of what the newest wrench that was not late answers, s."""
 
         self._steady_since = -math.inf
-        """Time since when wrenches come in time, s."""
+        """Time since when no wrench has been lost before the next one came, s."""
 
         self._failsafe = False
         """True while the simulation's fail-safe commands the rotors."""
@@ -336,11 +336,12 @@ class FlightController:
             raise CommandError(
                 f"it answers what was {age:.2f} s ago, expected at most {WRENCH_TIMEOUT:g} s"
             )
-        if self.time - self._wrench_at > WRENCH_TIMEOUT:
+        if self.time - self._wrench_stamp > WRENCH_TIMEOUT:
             self._steady_since = self.time
-        self._wrench_at = self.time
+        stamp = self.time - max(age, 0.0)
+        self._wrench_stamp = max(self._wrench_stamp, stamp)
         if not self._wrench_lost or self.time - self._steady_since >= STEADY_TIME:
-            self._set(TrajectorySetpoint(wrench=wanted), self.time - max(age, 0.0))
+            self._set(TrajectorySetpoint(wrench=wanted), stamp)
 
     def set_assist(self, assist: Assist | None, time: float | None = None) -> None:
         """Help the wheels of a vehicle that drives; None: lower the axle that is lifted.

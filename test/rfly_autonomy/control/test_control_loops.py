@@ -215,6 +215,25 @@ def test_wrenches_that_mix_with_late_ones_end_in_a_flight_or_a_landing(timely, m
         assert all(flown[215:])
 
 
+def test_wrenches_that_are_lost_before_the_next_one_comes_do_not_count_again():
+    """One comes each 48 ms and answers what was 96 ms ago, so it is lost 4 ms later."""
+    rig = hover()
+    level = np.array((rig.params.mass * G, 0.0, 0.0, 0.0))
+    count = itertools.count()
+    flown = []
+
+    def push(r):
+        if next(count) % 6 == 0:
+            r.flight.set_wrench(level, r.flight.time - 0.096)
+        setpoint = r.flight._setpoint
+        flies = r.flight.mode is Mode.FLIGHT
+        flown.append(flies and setpoint is not None and setpoint.wrench is not None)
+
+    rig.run(3.0, push)
+    assert rig.flight.mode is Mode.LAND
+    assert not any(flown[60:])
+
+
 def test_a_wrench_precedes_places_that_come_faster_than_it_answers():
     """Places come every 8 ms; each wrench answers what was 40 ms ago, so a place is newer."""
     rig = hover()
