@@ -155,6 +155,9 @@ class RotorModel:
         self._unknown = np.zeros(3)
         """Angular acceleration that the rotors' moments lack, (3,), rad/s²."""
 
+        self._unlearned = 0.0
+        """Time since rates were compared last, s."""
+
     @property
     def time(self) -> float:
         """Time of the newest reading in the air, s; -inf without one."""
@@ -190,6 +193,7 @@ class RotorModel:
             self._slow_turn = np.zeros(3)
             if self._rates is not None:
                 self._slow_rates = self._rates
+                self._unlearned = 0.0
             self._rates = None
             return
 
@@ -201,20 +205,26 @@ class RotorModel:
         """Compare an angular acceleration, low-passed, with that of the gyroscope, if there is one.
 
         The latter is the derivative of low-passed rates, so that the gyroscope's bias does not
-        matter.
+        matter. After a gap the low-passed rates begin anew where they fit what was learned before.
         """
+        share = duration / (LEARNING_TIME + duration)
+        self._slow_turn = self._slow_turn + share * (turn - self._slow_turn)
+        self._unlearned += duration
         if self._rates is None:
             return
-        share = duration / (LEARNING_TIME + duration)
+        memory = LEARNING_TIME + self._unlearned
+        if self._unlearned > LONGEST_GAP:
+            self._slow_rates = self._rates - memory * (self._unknown + self._slow_turn)
         off = self._rates - self._slow_rates
-        self._slow_rates = self._slow_rates + share * off
-        self._slow_turn = self._slow_turn + share * (turn - self._slow_turn)
-        self._unknown = off / LEARNING_TIME - self._slow_turn
+        self._slow_rates = self._slow_rates + self._unlearned / memory * off
+        self._unknown = off / memory - self._slow_turn
+        self._unlearned = 0.0
         self._rates = None
 
     def forget_rates(self, since: float) -> None:
         """Forget what was learned from rates after a time, s: the gyroscope was at fault."""
         self._rates = None
+        self._unlearned += LONGEST_GAP
         sound = [motion for motion in self._motions if motion.time <= since]
         self._unknown = sound[-1].unknown if sound else np.zeros(3)
         for k in range(len(sound), len(self._motions)):

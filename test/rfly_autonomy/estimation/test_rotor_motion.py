@@ -52,6 +52,24 @@ def test_what_the_rotors_do_not_explain_is_learned_from_the_gyroscope():
     assert last.turn == pytest.approx((0.0, 0.4, 0.0), abs=0.01)
 
 
+@pytest.mark.parametrize(
+    "delivers",
+    [lambda k: k % 4 == 0, lambda k: not 300 <= k < 350, lambda k: k < 300 or k % 30 == 0],
+    ids=["slow", "silent once", "slow at last"],
+)
+def test_a_gyroscope_that_delivers_now_and_then_teaches_no_wrong_motion(delivers):
+    """Its rates grow by 0.4 rad/s². As if they came each 10 ms, they seemed to by up to 2.5."""
+    model = RotorModel(PARAMS)
+    for k in range(400):
+        if delivers(k):
+            model.sense_rates(np.array((0.0, 0.004 * k, 0.0)))
+        model.sense(0.01 * k, HOVER)
+    late = list(model.since(3.0, 10.0))
+    assert len(late) == 99
+    for motion in late:
+        assert motion.turn == pytest.approx((0.0, 0.4, 0.0), abs=0.01)
+
+
 def test_rates_of_a_gyroscope_that_was_stuck_are_forgotten():
     """Five readings of 0.5 rad/s seem to be 1 rad/s², as 0.5 s are averaged; nothing turned."""
     model = RotorModel(PARAMS)
