@@ -163,11 +163,11 @@ class FlightModes:
         self.knows_speed = True
         """True while the estimate shows the speed well enough to brake by it."""
 
-        self._brakes = False
-        """True while a descent brakes instead of sinking."""
-
         self._brakes_for = 0.0
-        """Time for which it has braked, s."""
+        """Time for which a descent has braked instead of sinking, s."""
+
+        self._sinks_at = 0.0
+        """Time in the mode since when it is to sink, s."""
 
         self.axle_lift = AxleLift()
         """Axle that the rotors lift while the vehicle drives."""
@@ -203,8 +203,8 @@ class FlightModes:
         self.yaw = _heading(now)
         self.attitude = now.rotation
         self.press = 0.0
-        self._brakes = False
         self._brakes_for = 0.0
+        self._sinks_at = 0.0
         self._rolls_at = (float(now.velocity[0]), float(now.velocity[1]))
         if mode in TAKING_OFF:
             self.position_controller.reset()
@@ -231,8 +231,8 @@ class FlightModes:
     @property
     def _stalled(self) -> bool:
         """True if a descent does not sink, although it should."""
-        late = self.logic.since - self._brakes_for >= PRESS_AFTER
-        return self.logic.touch_down.stalled and late and not self._brakes
+        late = self.logic.since - self._sinks_at >= PRESS_AFTER
+        return self.logic.touch_down.stalled and late
 
     def update(
         self,
@@ -375,9 +375,9 @@ class FlightModes:
         rests = level is None
         is_fast = self.knows_speed and math.hypot(*now.velocity[:2]) > BRAKES_ABOVE
         flies = not self.logic.contact.wheels_down >= 0.5
-        self._brakes = rests and is_fast and flies and self._brakes_for < LONGEST_BRAKING
-        if self._brakes:
+        if rests and is_fast and flies and self._brakes_for < LONGEST_BRAKING:
             self._brakes_for += dt
+            self._sinks_at = self.logic.since
             sink_rate = 0.0
         if self._stalled:
             self.press = min(self.press + dt * PRESS_RATE, 1.0)

@@ -30,6 +30,7 @@ from rfly_autonomy.control.pilot import Pilot, timed_setpoints
 from rfly_autonomy.control.rotor_evidence import LoadEvidence, ThrustByMotion
 from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.control.setpoint import Setpoint
+from rfly_autonomy.control.touch_down import Cue
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.frames import rotation_matrix
 from rfly_common.physics import GRAVITY
@@ -166,6 +167,23 @@ def descent(velocity, seconds, knows_speed=True, wheels_down=0.0):
 def test_a_descent_brakes_before_it_sinks(speed, knows_speed, seconds, sunk):
     """It sinks by 0.5 m/s, but not above 0.8 m/s across in the first 3 s."""
     assert descent((speed, 0.0, 0.0), seconds, knows_speed) == pytest.approx(sunk, abs=0.011)
+
+
+def test_a_descent_gains_speed_anew_after_braking():
+    """It sinks for 1.5 s, brakes for 1 s, and has another second until it counts as stalled."""
+    modes = FlightModes(VehicleParameters.load("scale"), ModeLogic(Mode.ABORT))
+    modes.enter(Mode.ABORT, LEVEL)
+    presses = []
+    for tick in range(200):
+        time = 0.02 * tick
+        modes.logic.since = time
+        modes.logic.touch_down.cues = {Cue.SINK: time >= 1.5}
+        speed = 2.0 if 1.5 <= time < 2.5 else 0.0
+        now = LEVEL._replace(velocity=np.array((speed, 0.0, 0.0)))
+        modes.update(Mode.ABORT, now, 1.5, None, 0.02)
+        presses.append(modes.press)
+    pressed = 0.02 * int(np.argmax(np.array(presses) > 0.0))
+    assert pressed == pytest.approx(3.5, abs=0.05)
 
 
 @pytest.mark.parametrize("wheels_down", [4.0, math.nan])
