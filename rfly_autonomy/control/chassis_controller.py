@@ -492,12 +492,13 @@ class ChassisController:
         # traction, and motors that steer
         self._wheel_torque = drive - math.copysign(1.0, speed) * brake
         if self._skid is not None:
+            if yaw_rate == 0.0 and wanted == 0.0:  # the brakes hold it
+                self._skid.reset()
+                return WheelCommand(time, 0.0, drive, brake)
             turn = self._skid.torques(
                 yaw_rate, float(estimate.rates[2]), speed, self._wheel_rate, dt
             )
-            if yaw_rate != 0.0 or wanted != 0.0:
-                drive = drive + turn
-            return WheelCommand(time, 0.0, drive, brake)
+            return WheelCommand(time, 0.0, drive + turn, brake)
         angles = wheel_angles(self.params, steering)
         return WheelCommand(time, steering, drive, brake, angles)
 

@@ -271,10 +271,12 @@ def drive_one(
         memory.wheel_torque[v, i] = drive[i] - direction * brake[i]
     if chassis.is_skid:
         own = memory.skid[v]
-        turning, own[0], own[1] = skid_torques(
-            chassis.skid, own[0], own[1], skid_rate, rates[2], speed, spins, dt
-        )
-        if skid_rate != 0.0 or wanted != 0.0:
+        if skid_rate == 0.0 and wanted == 0.0:  # the brakes hold it
+            own[:] = 0.0
+        else:
+            turning, own[0], own[1] = skid_torques(
+                chassis.skid, own[0], own[1], skid_rate, rates[2], speed, spins, dt
+            )
             drive = drive + turning
 
     row[STEERING_COMMAND] = steering

@@ -582,6 +582,19 @@ def test_turning_by_the_motors():
     assert max(np.ptp(run.x[-40:]), np.ptp(run.y[-40:])) < 2e-3
 
 
+def test_a_gyroscope_s_bias_on_a_vehicle_that_stands_turns_no_later_drive():
+    """It is 0.01 rad/s for 30 s; braked wheels can't follow what would make up for it."""
+    rig = Rig(parameters_without_steering(), rate=100.0)
+    truth = rig.estimate
+    rig.run(0.1)
+    assert rig.flight.request("arm") == ""
+    rig.estimate = lambda samples: truth(samples)._replace(rates=np.array((0.0, 0.0, 0.01)))
+    rig.run(30.0, lambda r: r.chassis.set_twist(0.0, 0.0))
+    rig.estimate = truth
+    run = rig.run(2.0, lambda r: r.chassis.set_twist(1.5, 0.0))
+    assert np.abs(run.yaw).max() < 0.01
+
+
 def parameters_without_steering():
     return VehicleParameters.load("scale").replace(steered="none", max_steering=0.0)
 
