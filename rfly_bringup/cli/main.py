@@ -119,8 +119,10 @@ def _suggest_options(error: Any) -> None:
     options = {name: param for name, param in names.items() if name.startswith("-")}
     word = error.option_name.strip("-")
     if word in names and word not in options:
+        arguments = [param for name, param in names.items() if name not in options]
+        usage = [param.metavar or param.name.upper() for param in arguments]
         error.possibilities = []
-        error.message += f"; write it alone: {context.command_path} {word.upper()}"
+        error.message += f"; write it alone: {' '.join([context.command_path, *usage])}"
         return
 
     error.possibilities = get_close_matches(error.option_name, options, cutoff=0.8)
