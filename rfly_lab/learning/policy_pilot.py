@@ -13,6 +13,7 @@ trained by sensors sees their samples alone; estimates only say when its task is
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,7 @@ class PolicyPilot:
         "": those of the training. A path without a suffix may be the task of a shipped policy.
         Raise ConfigError as `Policy`, `PolicyPilot` and `shipped_policy` do.
         """
-        if not Path(path).suffix and not Path(path).exists():
+        if not Path(path).suffix and not os.path.isfile(path):
             path = shipped_policy(str(path))
         policy = Policy(path, vehicle or None, sensors or None)
         own = sensors_of(policy.params, sensors) if sensors else None

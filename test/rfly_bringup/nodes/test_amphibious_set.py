@@ -267,6 +267,16 @@ def test_a_policy_that_its_node_would_refuse_starts_nothing(tmp_path: Path) -> N
 
 
 @pytest.mark.needs("onnx", "onnxruntime")
+def test_a_folder_does_not_hide_a_shipped_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hover").mkdir()
+    nodes = amphibious_nodes({"scenario": "hop", "policy": "hover"})
+    assert any(node.executable == "policy_node" for node in nodes)
+
+
+@pytest.mark.needs("onnx", "onnxruntime")
 def test_a_word_that_is_no_shipped_policy_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"task: 'hoverr'.*hover"):
         amphibious_nodes({"scenario": "hop", "policy": "hoverr"})
