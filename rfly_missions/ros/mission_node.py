@@ -208,10 +208,9 @@ class MissionNode(Node):
                 disarmed.append(f"{name} was disarmed: it goes on once it is armed")
             if state is None:
                 continue
-            values[name] = (
-                f"{state.params.current.mode.name}, item {state.item_index} of 0 … "
-                f"{state.item_count - 1}"
-            )
+            values[name] = state.params.current.mode.name
+            if state.item_count:
+                values[name] += f", item {state.item_index} of 0 … {state.item_count - 1}"
 
             if state.breach:
                 breached.append(f"{name}: {state.breach} was breached")

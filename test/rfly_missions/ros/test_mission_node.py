@@ -562,12 +562,16 @@ def test_it_stops_in_order_with_goals_on_the_way(start, peer):
     pilots = [MissionClient(peer, name) for name in ("hawk", "crow")]
     for pilot in pilots:
         pilot.until_mode(7)
-        pilot.send([takeoff(0, 0, 12), waypoint(150, 0, 20)])
 
-    row = peer.spin_until(
-        lambda: (d := diagnostic(heard, "missions")) and d[0] == 0 and "hawk" in d[2] and d
-    )
-    assert row[1] == "running"
+    def row(item):
+        return peer.spin_until(
+            lambda: (d := diagnostic(heard, "missions")) and item in d[2].get("hawk", "") and d
+        )
+
+    assert row("HOLD")[2]["hawk"] == "HOLD"  # no mission, no item
+    for pilot in pilots:
+        pilot.send([takeoff(0, 0, 12), waypoint(150, 0, 20)])
+    assert row("item 0 of 0 … 1")[:2] == (0, "running")
 
     assert node.stop() == 0
     assert "Traceback" not in node.output
