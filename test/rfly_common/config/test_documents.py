@@ -102,3 +102,11 @@ def test_tabs_that_indent_are_named(text):
     with pytest.raises(ConfigError) as error:
         parse_yaml("a: [1\n", "f.yaml")
     assert "tabs" not in str(error.value)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029"])
+def test_mistakes_behind_any_end_of_a_line_are_named(end):
+    with pytest.raises(ConfigError, match=r"^f.yaml:3: not valid YAML: .*; indent with spaces"):
+        parse_yaml(f"a:{end}  b: 1{end}\tc: 2{end}", "f.yaml")
+    with pytest.raises(ConfigError, match=r"^f.yaml:3: not valid YAML: .*sequence$"):
+        parse_yaml(f"a:{end}b: [1{end}", "f.yaml")
