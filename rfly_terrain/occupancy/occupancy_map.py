@@ -139,6 +139,8 @@ class BinaryOccupancyMap(CellMap):
         Both have the same bottom-left corner. A new cell is occupied if it shares area with an
         occupied cell of the source.
         """
+        if not isinstance(source, BinaryOccupancyMap):
+            raise ValueError(f"source: {type(source).__name__}, expected {cls._words}")
         return cls(source, resolution)
 
     def _changed(self) -> None:

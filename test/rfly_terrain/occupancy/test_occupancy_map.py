@@ -365,6 +365,8 @@ def test_the_names_of_matlab():
         lambda m: BinaryOccupancyMap.from_matrix(np.empty((0, 3))),
         lambda m: BinaryOccupancyMap.from_matrix([["a"]]),
         lambda m: BinaryOccupancyMap.from_map(m, 1e9),
+        lambda m: BinaryOccupancyMap.from_map(5),
+        lambda m: BinaryOccupancyMap.from_map([[1, 0]], 2),
         lambda m: m.world2grid([[1e300, 0]]),
         lambda m: m.grid2world([[0.5, 0]]),
         lambda m: m.get_occupancy([[0.5, 0]], frame="grid"),
