@@ -103,10 +103,11 @@ class PolicyPilot:
     def load(cls, path: StrPath, vehicle: StrPath = "", sensors: StrPath = "") -> PolicyPilot:
         """Return the pilot of a file, for a vehicle and sensors by their names or paths.
 
-        "": those of the training. A path without a suffix may be the task of a shipped policy.
-        Raise ConfigError as `Policy`, `PolicyPilot` and `shipped_policy` do.
+        "": those of the training. A name without folder and suffix may be the task of a shipped
+        policy. Raise ConfigError as `Policy`, `PolicyPilot` and `shipped_policy` do.
         """
-        if not Path(path).suffix and not os.path.isfile(path):
+        is_name = isinstance(path, str) and path == Path(path).stem
+        if is_name and not os.path.isfile(path):
             path = shipped_policy(str(path))
         policy = Policy(path, vehicle or None, sensors or None)
         own = sensors_of(policy.params, sensors) if sensors else None

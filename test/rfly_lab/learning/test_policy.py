@@ -129,6 +129,25 @@ def test_files_that_are_no_policy(tmp_path: Path) -> None:
 
 
 @needs_runtime
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("hoverr", "task: 'hoverr', expected .*hover"),
+        ("/no/such/policy", "policy /no/such/policy: No such file"),
+        ("x" * 5000, "task: 'xxx.*expected"),
+        (Path("hover"), "policy hover: No such file"),
+        (5, "policy: 5, expected the path of a file"),
+    ],
+)
+def test_a_pilot_of_no_policy(
+    path: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=message):
+        PolicyPilot.load(path)
+
+
+@needs_runtime
 def test_a_policy_of_another_vehicle() -> None:
     with pytest.raises(ConfigError, match="trained for 'scale', this is 'full'"):
         Policy(shipped_policy("hover"), VehicleParameters.load("full"))
