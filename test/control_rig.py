@@ -160,3 +160,12 @@ class Rig:
     @property
     def time(self):
         return self.sim.time
+
+
+def hover():
+    """Return a rig of `scale` that hovers 10 m up, without a command."""
+    rig = Rig("scale", airborne=10.0)
+    rig.flight.set_target((0.0, 0.0, 10.0), time=1e6)
+    rig.run(1.0)
+    rig.flight._setpoint_time = -math.inf
+    return rig
