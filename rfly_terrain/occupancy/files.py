@@ -233,10 +233,17 @@ def _save(
     if image_format not in ("pgm", "png"):
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
 
-    encoded = cv2.imencode(f".{image_format}", image)[1].tobytes()
+    done, encoded = cv2.imencode(f".{image_format}", image)
+    if not done:
+        rows, columns = image.shape
+        raise ValueError(
+            f"{rows} rows x {columns} columns, expected at most 1,000,000 each in a png; "
+            "a pgm holds more"
+        )
+
     # no yaml, rather than an old one, until the new image is there
     file.unlink(missing_ok=True)
-    write_whole(file.with_suffix(f".{image_format}"), encoded)
+    write_whole(file.with_suffix(f".{image_format}"), encoded.tobytes())
     keys = {
         "image": f"{file.stem}.{image_format}",
         "mode": mode,

@@ -451,3 +451,15 @@ class TestMessage:
         change(message)
         with pytest.raises(ValueError, match=r"expected|unit quaternion"):
             msg_to_occupancy_map(message)
+
+
+@pytest.mark.parametrize("shape", [(1, 1_000_001), (1_000_001, 1)])
+def test_a_map_that_is_too_long_for_a_png_is_refused_and_the_old_one_stays(tmp_path, shape):
+    """libpng writes at most 1,000,000 rows and columns."""
+    BinaryOccupancyMap(2, 2, 1).save(tmp_path / "m.yaml", "png")
+    long = BinaryOccupancyMap(np.zeros(shape, bool))
+    with pytest.raises(ValueError, match=r"1000001 .*expected at most 1,000,000 each in a png"):
+        long.save(tmp_path / "m.yaml", "png")
+    assert BinaryOccupancyMap.load(tmp_path / "m.yaml").grid_size == (2, 2)
+    long.save(tmp_path / "m.yaml", "pgm")
+    assert BinaryOccupancyMap.load(tmp_path / "m.yaml").grid_size == shape
