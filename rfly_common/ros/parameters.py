@@ -85,6 +85,8 @@ def _declare(node: Node, name: str, field: Parameter) -> Any:
         high = "inf" if field.high is None else field.high
         raise ConfigError(f"parameter {name}: {error}; allowed: {low} … {high}") from error
 
+    if value is None:  # an empty list has no type
+        raise ConfigError(f"parameter {name}: [], expected {_EXPECTED_VALUES[field.type]}")
     if field.type is float and not math.isfinite(value):
         raise ConfigError(f"parameter {name}: {value} is not a finite number")
     if field.choices and value not in field.choices:

@@ -100,3 +100,6 @@ def test_a_list_of_another_type_is_refused(make_node):
         ConfigError, match=r"parameter vehicles: \[1, 2\], expected a list of strings$"
     ):
         declare_parameters(make_node("vehicles:=[1, 2]"), BridgeParameters)
+    for name, kind in (("host", "a string"), ("port", "an integer")):
+        with pytest.raises(ConfigError, match=rf"parameter {name}: \[\], expected {kind}$"):
+            declare_parameters(make_node(f"{name}:=[]"), BridgeParameters)
