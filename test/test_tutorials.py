@@ -308,12 +308,12 @@ def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, 
             started.read_until("hawk: item 0 of 0 … 6")
             assert started.end(signal.SIGINT) == 1, started.output
         with Program(client) as ridge:
-            ridge.read_until(r"item 0 of 0 … 6, \d+% ")
+            ridge.read_until(r"item 0, \d+% ")
             assert ridge.end(signal.SIGINT) == 1, ridge.output
             assert "not done: " in ridge.output
         with Program([*client[:-1], f"{folder}/missions/hop.plan"]) as short:
             assert short.end() == 0, short.output
-            assert "item 1 of 0 … 1" in short.output
+            assert "item 1, " in short.output
             assert "\ndone: " in short.output
         assert nodes.end(signal.SIGINT) == 0, nodes.output
 

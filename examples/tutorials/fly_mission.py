@@ -27,7 +27,7 @@ def fly(node: Node, vehicle: str, file: str, stop: threading.Event) -> ExecuteMi
     def show(message: ExecuteMission.Impl.FeedbackMessage) -> None:
         feedback = message.feedback
         print(
-            f"\ritem {feedback.index} of 0 … {feedback.count - 1}, {feedback.progress:.0%} ",
+            f"\ritem {feedback.index}, {feedback.progress:.0%} ",
             end="",
             flush=True,
         )
