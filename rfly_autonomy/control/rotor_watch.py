@@ -343,7 +343,8 @@ class RotorWatch:
             return
         wrong = stands | stuck | fast | off
         if 2 * int(wrong.sum()) > len(expected):
-            if self._has_lost_thrust(expected, force):
+            # encoders that lie show nothing of the battery
+            if self._distrusted_for <= 0.0 and self._has_lost_thrust(expected, force):
                 self.warnings["battery"] = "the battery gives most rotors too little power"
                 return
             self._distrusted_for = SOUND_TIME

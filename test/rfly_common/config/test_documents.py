@@ -89,12 +89,6 @@ def test_a_wrong_key_is_named_before_the_one_that_is_missing_for_it(text, expect
     assert str(error.value) == expected
 
 
-@pytest.mark.parametrize("end", ["\r", "\x85", "\u2028"])
-def test_a_mistake_after_rarer_ends_of_lines_is_told(end):
-    with pytest.raises(ConfigError, match=r"f\.yaml:3: not valid YAML"):
-        parse_yaml(f"a: 1{end}b: 2{end}c: ]{end}", "f.yaml")
-
-
 @pytest.mark.parametrize("text", ["a:\n\tb: 1\n", "a:\n  b: 1\n\tc: 2\n"])
 def test_tabs_that_indent_are_named(text):
     with pytest.raises(ConfigError, match=r"not valid YAML: .*; indent with spaces, not with tabs"):

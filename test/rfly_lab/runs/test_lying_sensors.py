@@ -237,6 +237,7 @@ PAIRS = {
     "off": "part: encoders, kind: off",
     "noisy": "part: encoders, kind: noisy, quantity: rotor_rate, value: 20",
     "frozen": "part: encoders, kind: stuck",
+    "low": "part: encoders, kind: biased, quantity: rotor_rate, value: -70",
 }
 """Encoders that show nothing of rotor 3."""
 
@@ -244,7 +245,7 @@ PAIRS = {
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", ["kind: off", "kind: stuck, value: 350"])
 @pytest.mark.parametrize(
-    ("encoders", "seed"), [("lone", 1), ("off", 1), ("noisy", 0), ("frozen", 1)]
+    ("encoders", "seed"), [("lone", 1), ("off", 1), ("noisy", 0), ("frozen", 1), ("low", 1)]
 )
 def test_a_rotor_that_fails_behind_encoders_that_lie_is_named_and_lands(encoders, fault, seed):
     faults = (
@@ -261,6 +262,7 @@ def test_a_rotor_that_fails_behind_encoders_that_lie_is_named_and_lands(encoders
     assert not run.final.crashed, run.ending
     named = next(f.time for f in done.findings if f.part == "rotor 3" and f.time > 7.0)
     assert named < 9.0
+    assert all(finding.part != "battery" for finding in done.findings)
     assert run.modes[-1][1] is Mode.ABORT
     assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
     assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
