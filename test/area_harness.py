@@ -31,7 +31,7 @@ class AreaNodes:
         self._domain_id = domain_id
         self.file = fleet
         self.nodes: dict[str, NodeProcess] = {}
-        self.peer = peer = Peer(domain_id)
+        self.peer = peer = Peer(domain_id, events=True)
         stack.callback(peer.close)
         TerrainSource(peer).publish(ground())
         self.states = {

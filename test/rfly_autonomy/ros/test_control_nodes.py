@@ -223,7 +223,7 @@ def started(lock_step, vehicle, domain, rotor_command="speed", **of_chassis):
 def free(domain_id):
     """(plant, flight node, chassis node) that run on the clock."""
     flight, chassis = started(False, "bug", domain_id)
-    peer = Peer(domain_id)
+    peer = Peer(domain_id, events=True)
     with flight, chassis:
         plant = Plant(peer, "bug", False)
         peer.spin_until(lambda: plant.mode == "DISARMED")  # latched, before anything else
@@ -427,7 +427,7 @@ def test_ros2_control_drives_by_joint_commands_alone(domain_id):
     description = vehicle_urdf(VehicleParameters.load("scale"), ros2_control="/bug")
     control = JointStateTopicSystem(description)
     given = {"joint_commands": "true", "robot_description": json.dumps(description)}
-    peer = Peer(domain_id)
+    peer = Peer(domain_id, events=True)
     flight, chassis = started(False, "bug", domain_id, **given)
     with flight, chassis:
         plant = Plant(peer, "bug", False)
@@ -519,7 +519,7 @@ def test_lock_step_from_a_stand_into_the_air(domain_id):
     A repeated tick gets the same answer. The rotors are commanded by torque.
     """
     flight, chassis = started(True, "bee", domain_id, "torque")
-    peer = Peer(domain_id)
+    peer = Peer(domain_id, events=True)
     with flight, chassis:
         plant = Plant(peer, "bee", True)
         plant.step()

@@ -91,8 +91,7 @@ def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(
 
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
     files = {number: tmp_path / f"{number.name}.mcap" for number in signals}
-    # the executor of events keeps destroyed publishers, and what they latched, until it spins
-    peer = Peer(domain_id, events=False)
+    peer = Peer(domain_id)
     # its own /diagnostics and those of the other recorders are no part of the count
     choice = [word for topic in TYPES for word in ("--topic", topic)]
     with (

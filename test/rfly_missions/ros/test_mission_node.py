@@ -38,7 +38,7 @@ NAN = math.nan
 def peer(domain_id):
     from node_harness import Peer
 
-    peer = Peer(domain_id)
+    peer = Peer(domain_id, events=True)
     yield peer
     peer.close()
 

@@ -115,7 +115,7 @@ class Robots:
 
 @pytest.fixture
 def peer(domain_id):
-    peer = Peer(domain_id)
+    peer = Peer(domain_id, events=True)
     yield peer
     peer.close()
 

@@ -54,7 +54,7 @@ def running(shared_domain_id, tmp_path_factory):
 
     file = tmp_path_factory.mktemp("follow") / "fleet.yaml"
     file.write_text(FLEET, encoding="utf-8")
-    peer = Peer(shared_domain_id)
+    peer = Peer(shared_domain_id, events=True)
     TerrainSource(peer).publish(ground())
     states = receive_states(peer)
     diagnostics = receive_diagnostics(peer)

@@ -57,7 +57,7 @@ def fleet_file(tmp_path):
 def peer(domain_id):
     from node_harness import Peer
 
-    peer = Peer(domain_id)
+    peer = Peer(domain_id, events=True)
     yield peer
     peer.close()
 
@@ -85,7 +85,7 @@ def served(shared_domain_id, tmp_path_factory):
 
     path = tmp_path_factory.mktemp("fleet") / "fleet.yaml"
     path.write_text(FLEET, encoding="utf-8")
-    peer = Peer(shared_domain_id)
+    peer = Peer(shared_domain_id, events=True)
     TerrainSource(peer).publish(ground())
     with NodeProcess("trajectory_node", shared_domain_id, {"fleet": f"'{path}'"}):
         yield peer
