@@ -107,25 +107,21 @@ CONTROLS: Fields = (
 )
 
 # memory: numbers besides the state that a simulation carries from step to step
-BRAKE_ACTING = 0
-"""4 columns: brake torque that acted in the last step, N m, signed."""
 GUST = 4
 """3 columns: gust, m/s, world."""
 OVERTURNED = 7
 """Time for which the vehicle has lain on a point of its body, tilted by more than 60°, s."""
 CRASHED = 8
 """Cause of the crash: INTACT before it, afterwards one of the causes below."""
-TURBULENCE = 9
-"""5 columns: states of the filters of Eq. 3.6, u, v (two) and w (two)."""
 MEMORY = 14
 """Numbers in the memory of a vehicle with four wheels."""
 
 MEMORY_FIELDS: Fields = (
-    ("brake_acting", PER_WHEEL),
+    ("brake_acting", PER_WHEEL),  # N m, signed: what acted in the last step
     ("gust", 3),
     ("overturned", 1),
     ("crashed", 1),
-    ("turbulence", 5),
+    ("turbulence", 5),  # filters of Eq. 3.6: u, v (two) and w (two)
 )
 
 # causes of a crash
@@ -143,16 +139,6 @@ ROTOR_BROKEN = 20
 # outputs of one evaluation
 SPECIFIC_FORCE = 0
 """3 columns: specific force of the sprung mass's centre, m/s², body."""
-WHEEL_LOAD = 3
-"""4 columns: loads of the wheels along the ground's normal, N."""
-TYRE_FORCE_X = 7
-"""4 columns: tyre forces along the wheels' headings, N."""
-TYRE_FORCE_Y = 11
-"""4 columns: tyre forces to the left, N."""
-STRUT_FORCE = 15
-"""4 columns: strut forces, N; positive pushes the body up."""
-TYRE_COMPRESSION = 19
-"""4 columns: compressions of the tyres, m; 0 without contact."""
 THRUST = 23
 """8 columns: thrusts of the rotors, N."""
 ROTOR_POWER = 31
@@ -160,41 +146,30 @@ ROTOR_POWER = 31
 BODY_POINTS_DOWN = 32
 """Number of points of the body box and rotor hubs that touch the ground, plus the number of parts
 of the hull that touch something solid."""
-ROTOR_DOWN_SPEED = 33
-"""Speed of the fastest rotor whose hub touches the ground, or whose disc touches something solid,
-rad/s."""
 CLEARANCE = 34
 """Height of the lowest wheel's lowest point above the ground, m; negative = compressed tyre."""
 OFF_MAP = 35
 """Number of wheels that are not above the map, where its edge's height is used."""
-SPRING_FORCE = 36
-"""4 columns: forces of the struts' springs, N; positive pushes the body up."""
-DAMPER_FORCE = 40
-"""4 columns: forces of the struts' dampers, N; positive pushes the body up."""
-SLIP_RATIO = 44
-"""4 columns: longitudinal slips of the tyres; positive drives forward."""
-SLIP_ANGLE = 48
-"""4 columns: slip angles of the tyres, rad; positive pushes to the left."""
 ROTOR_TORQUE = 52
 """8 columns: torques at the rotors' shafts, N m; positive turns a rotor in its sense."""
 
 OUTPUTS: Fields = (
     ("specific_force", 3),
-    ("wheel_load", PER_WHEEL),
-    ("tyre_force_x", PER_WHEEL),
-    ("tyre_force_y", PER_WHEEL),
-    ("strut_force", PER_WHEEL),
-    ("tyre_compression", PER_WHEEL),
+    ("wheel_load", PER_WHEEL),  # N, along the ground's normal
+    ("tyre_force_x", PER_WHEEL),  # N, along the wheels' headings
+    ("tyre_force_y", PER_WHEEL),  # N, to the left
+    ("strut_force", PER_WHEEL),  # N; positive pushes the body up
+    ("tyre_compression", PER_WHEEL),  # m; 0 without contact
     ("thrust", MAX_ROTORS),
     ("rotor_power", 1),
     ("body_points_down", 1),
-    ("rotor_down_speed", 1),
+    ("rotor_down_speed", 1),  # rad/s, of the fastest rotor whose hub or disc strikes something
     ("clearance", 1),
     ("wheels_off_map", 1),
-    ("spring_force", PER_WHEEL),
-    ("damper_force", PER_WHEEL),
-    ("slip_ratio", PER_WHEEL),
-    ("slip_angle", PER_WHEEL),
+    ("spring_force", PER_WHEEL),  # N, of the struts; positive pushes the body up
+    ("damper_force", PER_WHEEL),  # N, the same
+    ("slip_ratio", PER_WHEEL),  # positive drives forward
+    ("slip_angle", PER_WHEEL),  # rad; positive pushes to the left
     ("rotor_torque", MAX_ROTORS),
 )
 

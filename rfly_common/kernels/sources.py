@@ -24,6 +24,7 @@ _HOLDS_KERNELS = re.compile(rb"from rfly_common\.kernels\.jit import .*kernel")
 _IMPORT = re.compile(
     r"^\s*(?:from\s+(rfly_[\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(rfly_[\w.]+))", re.MULTILINE
 )
+_TYPES_ONLY = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t].*\n|\n)*", re.MULTILINE)
 
 
 def user_cache() -> Path:
@@ -47,7 +48,8 @@ def source_files(file: Path) -> set[Path]:
     """Return `file` and all modules of the suite that it imports, directly or not.
 
     These are all files that can be compiled into its kernels. Imports are found in the text, those
-    inside functions included, so the set may be too large but not too small.
+    inside functions included, so the set may be too large but not too small. Those for type
+    checkers alone are left out: they are never executed.
     """
     found: set[Path] = set()
     waiting = {file}
@@ -81,7 +83,8 @@ def _file_digest(file: Path) -> str:
 @functools.cache
 def _imported_files(file: Path) -> frozenset[Path]:
     files = set()
-    for package, names, module in _IMPORT.findall(file.read_text(encoding="utf-8")):
+    text = _TYPES_ONLY.sub("", file.read_text(encoding="utf-8"))
+    for package, names, module in _IMPORT.findall(text):
         if module:
             files.add(_module_file(module))
         # a module of that package, or what the package's own file defines

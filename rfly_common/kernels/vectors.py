@@ -178,13 +178,6 @@ def quat_of_rotation_vector(v: Vector) -> Quaternion:
 
 
 @inlined_kernel
-def quat_normalised(q: Quaternion) -> Quaternion:
-    """Return q / |q|."""
-    factor = 1.0 / math.sqrt(q[3] * q[3] + q[0] * q[0] + q[1] * q[1] + q[2] * q[2])
-    return factor * q[0], factor * q[1], factor * q[2], factor * q[3]
-
-
-@inlined_kernel
 def vector_of(array: Any) -> Vector:
     """Return the first three numbers of an array (n,)."""
     return array[0], array[1], array[2]

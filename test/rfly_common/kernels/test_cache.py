@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from marks import exhaustively
@@ -241,6 +242,31 @@ def test_source_files_hold_all_that_kernels_refer_to():
                 value for value in named if hasattr(value, "py_func") and value.py_func not in seen
             ]
         assert len(seen) > 5
+
+
+def test_an_error_text_of_map_files_changes_no_stamp_of_the_plant():
+    """Maps are known there as types alone, which no kernel is compiled from."""
+    stepping = source_files(PACKAGES / "rfly_amphibious/dynamics/stepping.py")
+    assert PACKAGES / "rfly_terrain/height_map/bilinear.py" in stepping
+    assert PACKAGES / "rfly_terrain/map_files/calibration.py" not in stepping
+
+
+def test_sources_hold_the_records_that_kernels_take():
+    """None of a record's fields has a type that is imported for type checkers alone."""
+    checked = set()
+    for name in (
+        "rfly_amphibious.dynamics.lane_stepping",
+        "rfly_lab.learning.sensor_batch_kernels",
+        "rfly_sensing.shading",
+        "rfly_trajectory.kernels.avoidance_kernels",
+    ):
+        for file in source_files(PACKAGES / f"{name.replace('.', '/')}.py"):
+            module = importlib.import_module(".".join(in_suite(file.with_suffix(""))))
+            for record in vars(module).values():
+                if isinstance(record, type) and issubclass(record, tuple):
+                    get_type_hints(record)  # a NameError otherwise
+                    checked.add(record)
+    assert len(checked) > 20
 
 
 def test_digest_of_kernels_changes_with_an_inner_kernel_only(tmp_path):
