@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import cv2
 import numpy as np
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +16,7 @@ from rfly_bringup.terminal import printable
 from rfly_bringup.topic_recording.sensor_log import SensorLog
 from rfly_common.errors import ConfigError, FeedbackError
 from rfly_common.startup import stop_by_signal
-from rfly_ue_bridge.codec.sensor_payloads import sensor_type
+from rfly_ue_bridge.codec.sensor_payloads import encode_image, sensor_type
 from rfly_ue_bridge.codec.sensor_requests import RequestLayout, VisionSensor, encode_request
 from rfly_ue_bridge.sensors.frame_assembler import (
     FrameAssembler,
@@ -190,6 +189,6 @@ def _write(frame: SensorFrame, number: int, folder: Path) -> None:
     elif frame.form == "png":
         stem.with_suffix(".png").write_bytes(frame.payload)
     elif frame.form == "raw":
-        stem.with_suffix(".png").write_bytes(cv2.imencode(".png", frame.data)[1].tobytes())
+        stem.with_suffix(".png").write_bytes(encode_image(frame.data, "png"))
     else:
         np.save(stem.with_suffix(".npy"), frame.data)

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET  # only writes here
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath, write_whole
+from rfly_common.pictures import encoded_picture
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import relief_pixels
 from rfly_terrain.world.models import Color, Model, cylinder_part, part_triangles, placed_part
@@ -288,10 +288,12 @@ def write_gazebo_world(
     # images
     heights = gazebo_heights(height_map, side)
     (folder / _TEXTURES).mkdir(parents=True, exist_ok=True)
-    _write_png(folder / images["height"], heights.pixels)
-    _write_png(folder / images["relief"], _square_texture(height_map)[..., ::-1])
-    straight_up = np.full((16, 16, 3), (255, 128, 128), np.uint8)  # BGR
-    _write_png(folder / images["normal"], straight_up)
+    for key, pixels in (
+        ("height", heights.pixels),
+        ("relief", _square_texture(height_map)[..., ::-1]),
+        ("normal", np.full((16, 16, 3), (255, 128, 128), np.uint8)),  # straight up
+    ):
+        write_whole(folder / images[key], encoded_picture("png", pixels))
 
     # world and model
     gazebo_world = _world(height_map, name, heights, images)
@@ -339,16 +341,6 @@ def _square_texture(height_map: HeightMap) -> NDArray[np.uint8]:
     picture = relief_pixels(height_map, width, height)
     missing = ((0, _TEXTURE_PIXELS - height), (0, _TEXTURE_PIXELS - width), (0, 0))
     return np.pad(picture, missing, mode="edge")
-
-
-def _write_png(file: Path, pixels: NDArray[np.uint8] | NDArray[np.uint16]) -> None:
-    """Write pixels as a png; raise ConfigError if OpenCV cannot."""
-    done, png = cv2.imencode(".png", pixels)
-    if not done:
-        raise ConfigError(
-            f"{file}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels"
-        )
-    write_whole(file, png.tobytes())
 
 
 def _world(

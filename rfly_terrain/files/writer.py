@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, sole_writer, write_whole
+from rfly_common.pictures import encoded_picture
 from rfly_terrain.map_files.calibration import (
     MAX_TXT_BYTES,
     ThirdPixelRule,
@@ -61,7 +62,8 @@ def write_map(
     longitude (degrees) and altitude (m) of the map's origin, the last three numbers of the txt.
     compression: of the png, 0 … 9.
 
-    Raises TerrainFormatError for heights that no map can hold, FileExistsError unless `overwrite`.
+    Raises TerrainFormatError for heights that no map can hold, ConfigError for more rows or columns
+    than a png can, FileExistsError unless `overwrite`.
     """
     heights = _checked(heights_up, step_x, step_y, origin_x, origin_y)
     if step_x < 0:
@@ -87,12 +89,8 @@ def write_map(
         files.txt,
     )
 
-    done, png = cv2.imencode(".png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, compression])
-    if not done:
-        raise TerrainFormatError(
-            f"{files.png}: OpenCV could not encode {pixels.shape[0]} x {pixels.shape[1]} pixels"
-        )
-    _replace_pair(files, png.tobytes(), txt.encode("ascii"))
+    png = encoded_picture("png", pixels, [cv2.IMWRITE_PNG_COMPRESSION, compression])
+    _replace_pair(files, png, txt.encode("ascii"))
     return files
 
 

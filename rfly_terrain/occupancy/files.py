@@ -22,6 +22,7 @@ from rfly_common.config.documents import check_schema, load_schema, parse_mappin
 from rfly_common.config.marked_yaml import Document, dump_yaml
 from rfly_common.errors import ConfigError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular, write_text, write_whole
+from rfly_common.pictures import encoded_picture
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.map_files.png_header import SIGNATURE, TRANSPARENCY, PngHeader, picture_chunks
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
@@ -233,17 +234,11 @@ def _save(
     if image_format not in ("pgm", "png"):
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
 
-    done, encoded = cv2.imencode(f".{image_format}", image)
-    if not done:
-        rows, columns = image.shape
-        raise ValueError(
-            f"{rows} rows x {columns} columns, expected at most 1,000,000 each in a png; "
-            "a pgm holds more"
-        )
+    encoded = encoded_picture(image_format, image)
 
     # no yaml, rather than an old one, until the new image is there
     file.unlink(missing_ok=True)
-    write_whole(file.with_suffix(f".{image_format}"), encoded.tobytes())
+    write_whole(file.with_suffix(f".{image_format}"), encoded)
     keys = {
         "image": f"{file.stem}.{image_format}",
         "mode": mode,

@@ -23,6 +23,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 
 from rfly_common.errors import PacketError
+from rfly_common.pictures import encoded_picture
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 
 MAX_PIXELS = 8192 * 8192
@@ -267,15 +268,15 @@ def depth_to_millimetres(counts: NDArray[np.uint16], sensor: VisionSensor) -> ND
 def encode_image(pixels: NDArray[Any], form: str = "jpeg", quality: int = 90) -> bytes:
     """Return the payload of a picture, (height, width) or (height, width, 3) BGR.
 
-    `form` is jpeg, png or raw; uint16 pixels are depth and cannot be jpeg.
+    `form` is jpeg, png or raw; uint16 pixels are depth and cannot be jpeg. Raise ConfigError for
+    more rows or columns than the form holds.
     """
     if form == "raw":
         return np.ascontiguousarray(pixels, pixels.dtype.newbyteorder("<")).tobytes()
     if form not in ("jpeg", "png") or (form == "jpeg" and pixels.dtype != np.uint8):
         raise ValueError(f"form {form!r} of {pixels.dtype}, expected jpeg of uint8, png or raw")
     options = [cv2.IMWRITE_JPEG_QUALITY, quality] if form == "jpeg" else []
-    extension = ".jpg" if form == "jpeg" else ".png"
-    return cv2.imencode(extension, pixels, options)[1].tobytes()
+    return encoded_picture("jpg" if form == "jpeg" else "png", pixels, options)
 
 
 # --- clouds
