@@ -41,7 +41,11 @@ MaxVehicles = Annotated[
 ]
 FileArgument = Annotated[
     str,
-    typer.Argument(metavar="FILE", help="fleet file, or the name of a shipped fleet"),
+    typer.Argument(
+        metavar="FILE",
+        help="fleet file, or the name of a shipped fleet",
+        autocompletion=options.COMPLETIONS["fleet"],
+    ),
 ]
 
 MAX_CHECKED = 2_000

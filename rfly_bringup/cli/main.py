@@ -105,7 +105,8 @@ def _suggest_options(error: Any) -> None:
     """Give an error for an unknown command or option what it may have meant.
 
     click proposes any option that shares some letters. These are spelled almost alike, or their
-    help has a word of the unknown one: `--no-trajectory` leads to `--nodes`.
+    help has a word of the unknown one: `--no-trajectory` leads to `--nodes`. An argument, which has
+    no flag, is known by its name or a word of its help.
     """
     context = getattr(error, "ctx", None)
     if context is None:
@@ -117,24 +118,30 @@ def _suggest_options(error: Any) -> None:
 
     names = {name: param for param in context.command.params for name in param.opts}
     options = {name: param for name, param in names.items() if name.startswith("-")}
+    arguments = [param for name, param in names.items() if name not in options]
     word = error.option_name.strip("-")
-    if word in names and word not in options:
-        arguments = [param for name, param in names.items() if name not in options]
-        usage = [param.metavar or param.name.upper() for param in arguments]
-        error.possibilities = []
-        error.message += f"; write it alone: {' '.join([context.command_path, *usage])}"
-        return
 
     error.possibilities = get_close_matches(error.option_name, options, cutoff=0.8)
+    if not error.possibilities and any(_is_named(word, argument) for argument in arguments):
+        usage = [param.metavar or param.name.upper() for param in arguments]
+        error.message += f"; write it alone: {' '.join([context.command_path, *usage])}"
+        return
     if not error.possibilities:
         words = {part for part in word.split("-") if len(part) > 3}
         error.possibilities = [
-            flag
-            for flag, option in options.items()
-            if words & set(re.findall(r"\w+", getattr(option, "help", None) or ""))
+            flag for flag, option in options.items() if words & _words_of_help(option)
         ][:_MOST_SUGGESTIONS]
     if not error.possibilities:
         error.message += f"; {context.command_path} --help lists them"
+
+
+def _is_named(word: str, argument: Any) -> bool:
+    """Return whether an argument, which has no flag, is known by a word."""
+    return word == argument.name or word in _words_of_help(argument)
+
+
+def _words_of_help(param: Any) -> set[str]:
+    return set(re.findall(r"\w+", getattr(param, "help", None) or ""))
 
 
 def _print_error(text: str) -> None:

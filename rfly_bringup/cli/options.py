@@ -142,6 +142,29 @@ def _complete_map(incomplete: str) -> list[str]:
     return [name for name in known_maps() if name.startswith(incomplete)]
 
 
+def _of_shipped(package: str, folder: str, suffix: str = ".yaml") -> Callable[[str], list[str]]:
+    """Return a function by which a shell completes the names of shipped files."""
+
+    def complete(incomplete: str) -> list[str]:
+        from rfly_common.config.documents import shipped_names
+
+        names = shipped_names(package, folder, suffix)
+        return [name for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
+COMPLETIONS = {
+    "fleet": _of_shipped("rfly_trajectory", "fleets"),
+    "map": _complete_map,
+    "policy": _of_shipped("rfly_lab", "policies", ".onnx"),
+    "scenario": _of_shipped("rfly_amphibious", "scenarios"),
+    "sensors": _of_shipped("rfly_amphibious", "sensors"),
+    "vehicle": _of_shipped("rfly_amphibious", "vehicles"),
+    "world": _of_shipped("rfly_terrain", "worlds"),
+}
+"""Names that a shell completes, by the option; paths it completes by itself."""
+
 _MAP: Any = {"metavar": "MAP", "autocompletion": _complete_map}
 MapArgument = Annotated[str, typer.Argument(help="name or path of the map", **_MAP)]
 MapOption = Annotated[str, typer.Option("--map", "-m", help="name or path of the map", **_MAP)]

@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,19 +40,25 @@ _Scenario = Annotated[
     typer.Argument(
         metavar="SCENARIO",
         help="scenario file, or a shipped one: hills, hop, rotor_failure, valley",
+        autocompletion=options.COMPLETIONS["scenario"],
     ),
 ]
 _ESTIMATE = (
     "close the loop with noisy sensors, state estimator and both controllers, instead of a pilot "
     "who sees the true state"
 )
-_VEHICLE = "shipped parameters (full, scale, scale_quad, scale_six) or a YAML file"
+_VEHICLE: Any = {
+    "metavar": "SET",
+    "help": "shipped parameters (full, scale, scale_quad, scale_six) or a YAML file",
+    "autocompletion": options.COMPLETIONS["vehicle"],
+}
 _Sensors = Annotated[
     str,
     typer.Option(
         metavar="SET",
         help="sensor set: a shipped name or a YAML file (default: the vehicle's, or scale)",
         show_default=False,
+        autocompletion=options.COMPLETIONS["sensors"],
     ),
 ]
 
@@ -492,7 +498,7 @@ sim_app.command()(modes)
 
 @sim_app.command()
 def urdf(
-    vehicle: Annotated[str, typer.Argument(metavar="SET", help=_VEHICLE)] = "scale",
+    vehicle: Annotated[str, typer.Argument(**_VEHICLE)] = "scale",
     out: Annotated[
         options.MaybePath,
         options.file_option("file to write; by default stdout", "--output", "--out", "-o"),
@@ -543,7 +549,7 @@ def urdf(
 @sim_app.command("ardupilot-params")
 def ardupilot_params(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="file to write, such as quad.parm")],
-    vehicle: Annotated[str, typer.Option(metavar="SET", help=_VEHICLE)] = "scale_quad",
+    vehicle: Annotated[str, typer.Option(**_VEHICLE)] = "scale_quad",
     sensors: _Sensors = "",
     firmware: Annotated[
         str,
@@ -575,7 +581,7 @@ def ardupilot_params(
 @sim_app.command("px4-params")
 def px4_params(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="file to write, such as quad.px4")],
-    vehicle: Annotated[str, typer.Option(metavar="SET", help=_VEHICLE)] = "scale_quad",
+    vehicle: Annotated[str, typer.Option(**_VEHICLE)] = "scale_quad",
     sensors: _Sensors = "",
     overwrite: options.Overwrite = False,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from rfly_bringup.cli.options import on_command_line
+from rfly_bringup.cli.options import COMPLETIONS, on_command_line
 from rfly_bringup.nodes.amphibious_set import AMPHIBIOUS_ARGUMENTS
 from rfly_bringup.nodes.node_set import ARGUMENTS, Argument
 
@@ -116,7 +116,12 @@ def _options(arguments: Sequence[Argument]) -> list[inspect.Parameter]:
                 help_text += f" ({', '.join(argument.choices)})"
             if argument.default:
                 help_text += f" (default {argument.default})"
-        option = typer.Option(declaration, help=help_text, show_default=False)
+        option = typer.Option(
+            declaration,
+            help=help_text,
+            show_default=False,
+            autocompletion=COMPLETIONS.get(argument.name),
+        )
         parameters.append(_keyword(argument.name, default, Annotated[kind, option]))
     return parameters
 

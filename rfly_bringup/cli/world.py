@@ -30,10 +30,17 @@ world_app = typer.Typer(
 
 WorldArgument = Annotated[
     str,
-    typer.Argument(metavar="WORLD", help="a world file, or the name of a shipped one"),
+    typer.Argument(
+        metavar="WORLD",
+        help="a world file, or the name of a shipped one",
+        autocompletion=options.COMPLETIONS["world"],
+    ),
 ]
 WorldOption = Annotated[
-    options.MaybeText, options.optional("what stands on the map", metavar="WORLD")
+    options.MaybeText,
+    options.optional(
+        "what stands on the map", metavar="WORLD", autocompletion=options.COMPLETIONS["world"]
+    ),
 ]
 MapOfWorld = Annotated[
     options.MaybeText,

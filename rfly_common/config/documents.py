@@ -127,10 +127,12 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
-def shipped_names(package: str, folder: str) -> list[str]:
-    """Return the names of the YAML files in a folder of the package's `data`."""
+def shipped_names(package: str, folder: str, suffix: str = ".yaml") -> list[str]:
+    """Return the names of the files of a kind in a folder of the package's `data`."""
     entries = (importlib.resources.files(package) / "data" / folder).iterdir()
-    return sorted(entry.name[: -len(".yaml")] for entry in entries if entry.name.endswith(".yaml"))
+    return sorted(
+        entry.name.removesuffix(suffix) for entry in entries if entry.name.endswith(suffix)
+    )
 
 
 def read_config(

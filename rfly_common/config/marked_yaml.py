@@ -124,13 +124,17 @@ def yaml_error(error: yaml.YAMLError, file: str, text: str) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
     context = getattr(error, "context", None)
-    where = f"{file}:{mark.line + 1}" if mark is not None else file
-    words = f"{problem} {context or ''}".split()
-    # the mark may be behind the last line, and lines end in rarer ways, too
-    line = next(iter(text.splitlines()[mark.line :]), "") if mark is not None else ""
+    words = " ".join(f"{problem} {context or ''}".split())
+    if mark is None:
+        return f"{file}: not valid YAML: {words}"
+
+    # the mark may be behind the last line with text
+    lines = text.rstrip().splitlines() or [""]
+    number = min(mark.line, len(lines) - 1)
+    line = lines[number]
     indent = line[: len(line) - len(line.lstrip())]
     hint = "; indent with spaces, not with tabs" if "\t" in indent else ""
-    return f"{where}: not valid YAML: {' '.join(words)}{hint}"
+    return f"{file}:{number + 1}: not valid YAML: {words}{hint}"
 
 
 class _Builder:

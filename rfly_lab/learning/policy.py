@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters, shipped_sensor_sets
 from rfly_amphibious.vehicle.parameters import VehicleParameters, shipped_parameter_sets
 from rfly_common.config.checks import check_choice, finite_number
+from rfly_common.config.documents import shipped_names
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath, read_regular
 from rfly_lab.learning.actions import ACTIONS, action_names
@@ -45,9 +46,8 @@ MAX_POLICY_BYTES = 8 * 1024 * 1024
 
 def shipped_policy(task: str) -> Path:
     """Return the file of the policy that is shipped for a task. Raise ConfigError if none is."""
-    folder = Path(__file__).parents[1] / "data" / "policies"
-    check_choice("task", task, sorted(file.stem for file in folder.glob("*.onnx")))
-    return folder / f"{task}.onnx"
+    check_choice("task", task, shipped_names("rfly_lab", "policies", ".onnx"))
+    return Path(__file__).parents[1] / "data" / "policies" / f"{task}.onnx"
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,10 @@ class Policy:
         try:
             content = read_regular(path, MAX_POLICY_BYTES)
         except OSError as error:
-            raise ConfigError(f"policy {path}: {error.strerror or error}") from None
+            raise ConfigError(
+                f"policy {path}: {error.strerror or error}; expected an ONNX file, or a shipped "
+                f"one: {', '.join(shipped_names('rfly_lab', 'policies', '.onnx'))}"
+            ) from None
         try:
             self._network = PolicyNetwork(content)
             self.facts = self._facts()

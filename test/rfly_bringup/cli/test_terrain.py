@@ -672,8 +672,8 @@ def test_every_command_shows_examples(rfly):
         assert f"rfly terrain {command}" in out
 
 
-def test_the_shell_completes_commands_and_names_of_maps(work_folder):
-    """A program's word, a shipped map and a map of ./map are completed.
+def test_the_shell_completes_commands_and_names_of_what_is_shipped(work_folder):
+    """A program's word, a shipped map, scenario or policy, and a map of ./map are completed.
 
     The test asks as bash does after `rfly --install-completion`.
     """
@@ -697,6 +697,9 @@ def test_the_shell_completes_commands_and_names_of_maps(work_folder):
     assert complete("rfly terrain tra") == ["traversable"]
     assert complete("rfly terrain plot Ja") == ["Jacaranda", "JacksboroFault"]
     assert complete("rfly terrain query --map Jack") == ["JacksboroFault"]
+    assert complete("rfly sim run ho") == ["hop"]
+    assert complete("rfly up amphibious --policy hov") == ["hover", "hover_by_sensors"]
+    assert complete("rfly fleet check mixed_") == ["mixed_fleet"]
 
 
 def test_a_closed_pipe_is_no_crash(work_folder):

@@ -102,5 +102,6 @@ def test_tabs_that_indent_are_named(text):
 def test_mistakes_behind_any_end_of_a_line_are_named(end):
     with pytest.raises(ConfigError, match=r"^f.yaml:3: not valid YAML: .*; indent with spaces"):
         parse_yaml(f"a:{end}  b: 1{end}\tc: 2{end}", "f.yaml")
-    with pytest.raises(ConfigError, match=r"^f.yaml:3: not valid YAML: .*sequence$"):
-        parse_yaml(f"a:{end}b: [1{end}", "f.yaml")
+    # the last line with text, not one behind the end of the file
+    with pytest.raises(ConfigError, match=r"^f.yaml:2: not valid YAML: .*sequence$"):
+        parse_yaml(f"a:{end}b: [1{end}{end}", "f.yaml")

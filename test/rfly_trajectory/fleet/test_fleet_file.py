@@ -527,7 +527,7 @@ def test_what_is_wrong_with_points_of_a_file_names_the_file(tmp_path):
 
 
 def test_broken_yaml_names_the_line():
-    assert refused("version: 1\nvehicles: [\n  {id: 1,\n").startswith("f.yaml:4: not valid YAML: ")
+    assert refused("version: 1\nvehicles: [\n  {id: 1,\n").startswith("f.yaml:3: not valid YAML: ")
 
 
 def test_aliases_that_multiply_are_stopped():
