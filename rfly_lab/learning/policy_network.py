@@ -30,6 +30,8 @@ MOST_INPUTS = 50
 """Most inputs of an operation."""
 MOST_FOLDED = 1 << 24
 """Most work of an operation on constants alone: product of the sizes of its inputs, bytes."""
+MOST_PARTS = 20_000
+"""Most fields of a file: a reader takes 150 bytes of memory for one of 2 bytes."""
 LONGEST_RUN_S = 5.0
 """Longest time of a run by which a network is checked, s."""
 MOST_MEMORY = 512 * 1024 * 1024
@@ -42,6 +44,8 @@ _NAMES = (
 )
 OPERATIONS = frozenset(_NAMES.split())
 """Operations that a network may have: none repeats others, or takes a size from its input."""
+_NUMBER_BYTES = 10
+"""Most bytes of a number in a file."""
 _PRODUCTS = frozenset({"MatMul", "Gemm"})
 """Operations that multiply matrices."""
 _OTHER_VALUES = frozenset({"g", "graphs", "tensors", "sparse_tensor", "sparse_tensors"})
@@ -139,7 +143,9 @@ def _bound_memory() -> None:
 
 def _check(content: bytes) -> None:
     """Raise ConfigError for a model that does more than layers do."""
-    model = require("onnx", "a policy").ModelProto.FromString(content)
+    kind = require("onnx", "a policy").ModelProto
+    _check_parts(memoryview(content), kind.DESCRIPTOR)
+    model = kind.FromString(content)
     graph = model.graph
     if model.functions:
         raise ConfigError("it has functions of its own, expected operations alone")
@@ -156,6 +162,40 @@ def _check(content: bytes) -> None:
     for node in graph.node:
         _check_node(node)
         _check_work(node, depends, sizes)
+
+
+def _check_parts(content: memoryview, kind: Any) -> None:
+    """Raise ConfigError for a file of more than MOST_PARTS fields, before they take memory.
+
+    Fields are walked through as protobuf writes them; what is damaged is left to the reader.
+    """
+    parts = 0
+    waiting = [(content, kind)]
+    while waiting:
+        rest, kind = waiting.pop()
+        while rest:
+            parts += 1
+            if parts > MOST_PARTS:
+                raise ConfigError(f"more than {MOST_PARTS:,} parts, expected layers alone")
+            key, rest = _number(rest)
+            size = {1: 8, 5: 4}.get(key & 7, 0)
+            if key & 7 in (0, 2):
+                value, rest = _number(rest)
+                size = value if key & 7 == 2 else 0
+            field = kind.fields_by_number.get(key >> 3)
+            if key & 7 == 2 and field is not None and field.message_type is not None:
+                waiting.append((rest[:size], field.message_type))
+            rest = rest[size:]
+
+
+def _number(content: memoryview) -> tuple[int, memoryview]:
+    """Return the number at the begin, 7 bits a byte, and what follows."""
+    value = 0
+    for place, byte in enumerate(content[:_NUMBER_BYTES]):
+        value |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return value, content[place + 1 :]
+    return 0, content[:0]
 
 
 def _check_node(node: Any) -> None:

@@ -141,6 +141,9 @@ LOCATED = head("w", WEIGHTS) + field(14, 1)
         # a field that comes twice is merged: the second part of the graph counts, too
         (model(LAYER, tensors=(W,), more=field(7, node("If", "w", "q"))), "operation 'If'"),
         (model(*[node("Tanh", "x", f"t{i}") for i in range(MOST_NODES + 1)]), "more than 200 op"),
+        # empty operations, of which a reader makes 450 MB
+        (model(LAYER, b"\x0a\x00" * 3_000_000, tensors=(W,)), "more than 20,000 parts"),
+        (b"\xff" * 1000, "no ONNX model that can be run"),
         (b"", "no ONNX model that can be run"),
         (model(LAYER, tensors=(W,))[:-20], "no ONNX model that can be run"),
     ],
