@@ -318,7 +318,7 @@ def parameters(station: GroundStation, seen: dict[str, Any]) -> None:
 
 
 def _number(value: Any) -> float:
-    """Return the value of a parameter, of which an integer's bytes are sent as a float's."""
+    """Return the value of a parameter; an integer's bytes are sent as a float's."""
     if value.param_type == 9:
         return float(value.param_value)
     return int(struct.unpack("<i", struct.pack("<f", value.param_value))[0])

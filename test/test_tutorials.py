@@ -98,7 +98,7 @@ CODE_IN_A_PAGE = re.compile(
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "tutorials").glob("*.md")), ids=str)
 def test_code_in_the_page_is_the_code_of_the_example(page):
-    """Every block names its file, of which it shows whole lines without a gap."""
+    """Every block names its file and shows whole lines of it without a gap."""
     text = page.read_text(encoding="utf-8")
     blocks = CODE_IN_A_PAGE.findall(text)
     assert len(blocks) == len(re.findall(r"^```\S", text, re.MULTILINE)) > 0

@@ -43,7 +43,7 @@ def whole_files(config: Any, log: Any) -> Any:
             return crashed
 
         def _reschedule(self, node: Any) -> None:
-            """Give a process the two tests without which it does not begin, or tell all the end."""
+            """Give a process the two tests that it needs to begin, or say that all have ended."""
             super()._reschedule(node)
             while self._wants_more(node):
                 self._assign_work_unit(node)

@@ -174,7 +174,7 @@ class AxleLift:
     def update(self, order: Assist | None, now: EstimatedMotion, dt: float) -> RotorHelp | None:
         """Return what the rotors do, dt seconds after the last time; None: they stand.
 
-        A vehicle that is told to lower an axle, or nothing, lowers the one that is in the air.
+        A vehicle with a command to lower an axle, or without one, lowers the one in the air.
         """
         pitch = pitch_of(now.rotation)
         ahead = float(now.rotation[:, 0] @ now.velocity)

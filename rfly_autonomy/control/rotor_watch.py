@@ -12,12 +12,12 @@ and the speed expected by that lag. A rotor
 - is off, if it turns, and moves, but at another speed than expected: the flight law makes up for
   it.
 
-Rotors that stand, are stuck or run away have failed. Encoders that repeat all their readings, by
-which most rotors jump from reading to reading, or by which most of them fail at once, show nothing
-of the rotors: they have failed themselves. But if the accelerometer measures the little thrust that
+Rotors that stand, are stuck or run away have failed. Encoders that repeat all their readings, that
+show jumps of most rotors, or that show most of them fail at once, prove nothing about the rotors:
+they have failed themselves. But if the accelerometer measures the little thrust that
 they show, most rotors do fail at once: the battery gives them no power.
 
-A single rotor that seems to fail may have an encoder that lies. The body tells: a rotor that is
+A single rotor that seems to fail may have an encoder that lies. The body shows it: a rotor that is
 slower or faster than expected adds a moment that the flight law's observer finds. If this moment
 does not go with the measured speed, the rotor works. An encoder that follows its rotor again is
 believed again.

@@ -160,7 +160,7 @@ class _Turning:
         """Their covariances with the expected angle, (3,), rad²."""
 
     def update(self, expected: float, measured: float, driven: float, dt: float) -> None:
-        """Take in angles, rad, after dt seconds. `driven`: by which the vehicle turns."""
+        """Take in angles, rad, after dt seconds. `driven`: what its wheels turn it by."""
         angles = np.array((expected, measured, driven))
         if self._mean is None:
             self._mean = angles

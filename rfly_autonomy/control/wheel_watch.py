@@ -259,7 +259,7 @@ class WheelWatch:
     def _is_lost(
         self, told: float, direction: float, least: float, speed: float, dt: float
     ) -> bool:
-        """Return whether the motors' force is gone, though they are told a force in a direction.
+        """Return whether the motors' force is gone, though a force in a direction is commanded.
 
         `least`: of the force, N, that shows anything. dt: since the last time, s.
         """

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""RewindingFilter: the filter with the logs by which it goes back to a late reading."""
+"""RewindingFilter: the filter, and logs to go back to a late reading."""
 
 from __future__ import annotations
 

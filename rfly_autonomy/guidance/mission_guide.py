@@ -170,7 +170,7 @@ class MissionGuide:
     def follow(self, legs: Sequence[Leg], arms: bool = True) -> None:
         """Carry out these legs from now on, from wherever the vehicle is.
 
-        `arms`: whether it arms a vehicle that somebody has disarmed on its way.
+        `arms`: whether it arms a vehicle that was disarmed on its way.
         """
         self.route.legs = tuple(legs)
         self.route.index = 0

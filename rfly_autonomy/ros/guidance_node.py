@@ -234,7 +234,7 @@ class GuidanceNode(Node):
     ) -> None:
         """Carry out legs; `notes` say what was chosen for them.
 
-        `arms`: whether they arm a vehicle that somebody has disarmed on its way.
+        `arms`: whether they arm a vehicle that was disarmed on its way.
         """
         self._guide.follow(legs, arms)
         self._active = True

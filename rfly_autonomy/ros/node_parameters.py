@@ -84,7 +84,7 @@ class TrustParameters:
 
 @dataclass(frozen=True)
 class StuckParameters:
-    """Limits by which a driving vehicle counts as stuck, shared by chassis and guidance."""
+    """Limits beyond which a driving vehicle counts as stuck, shared by chassis and guidance."""
 
     stuck_time: float = parameter(
         StuckLimits().time,

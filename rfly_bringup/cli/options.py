@@ -143,7 +143,7 @@ def _complete_map(incomplete: str) -> list[str]:
 
 
 def _of_shipped(package: str, folder: str, suffix: str = ".yaml") -> Callable[[str], list[str]]:
-    """Return a function by which a shell completes the names of shipped files."""
+    """Return the completion of the names of shipped files, for a shell."""
 
     def complete(incomplete: str) -> list[str]:
         from rfly_common.config.documents import shipped_names

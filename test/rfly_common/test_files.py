@@ -63,7 +63,7 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path):
 
 
 def read_map_of(path):
-    """Read a map of which one file is no regular one."""
+    """Read a map with a file that is no regular one."""
     files = MapFiles(path.with_suffix(".png"), path.with_suffix(".txt"))
     if path.suffix == ".png":
         files.txt.write_text("1,2,3", encoding="utf-8")

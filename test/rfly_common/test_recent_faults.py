@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Faults that go on are told once each, whatever else goes on."""
+"""Faults that go on are named once each, whatever else goes on."""
 
 from __future__ import annotations
 

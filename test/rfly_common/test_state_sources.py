@@ -124,7 +124,7 @@ MS = 1_000_000
     ],
 )
 def test_a_source_whose_clock_was_set_back(arrivals, accepted, set_back):
-    """It recovers within a second, and is told once; what is late stays out.
+    """It recovers within a second, and is named once; what is late stays out.
 
     Times and stamps in ms. The first message that is behind waits 250 ms, counted by hand.
     """
@@ -140,7 +140,7 @@ def test_a_source_whose_clock_was_set_back(arrivals, accepted, set_back):
 
 
 def test_what_is_too_old_after_the_clock_was_set_back_stays_out():
-    """`max_age` counts still: nothing begins anew, and nothing is told."""
+    """`max_age` counts still: nothing begins anew, and nothing is named."""
     stamps = StampFilter(max_age_s=1.0, on_set_back=lambda *_: pytest.fail("told"))
     assert stamps.rejection_reason("/a", 100 * S, 100 * S, 0) is None
     assert stamps.rejection_reason("/a", 90 * S, 101 * S, 1 * S) == "stale"

@@ -27,7 +27,7 @@ def fault(part, kind, *value, quantity=""):
 
 
 def used(share, *faults):
-    """Return a power system of which a share of the charge is used, then under faults."""
+    """Return a power system after the use of a share of its charge, then under faults."""
     power = PowerSystem(PARAMS)
     power.battery.used_ah = 22.0 * share
     power.suffer(())

@@ -13,7 +13,7 @@ IMU, GPS = 0, 3
 
 
 def tick(stamp_ns, imu=1, gps=0):
-    """A tick in which so many messages of two topics were published."""
+    """A tick with these numbers of messages of two topics."""
     return "tick", stamp_ns, [imu, 0, 0, gps]
 
 

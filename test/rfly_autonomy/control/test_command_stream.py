@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Streams of commands: a link that loses most is told from a sender that changes its mind."""
+"""Streams of commands: a link that loses most differs from a sender that changes its mind."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_most_losses_by_chance_are_noticed_within_two_seconds(loss):
 
 @pytest.mark.parametrize("period", [0.5, 1.0])
 def test_losses_of_a_slow_stream_are_noticed(period):
-    """Of 100 links that lose 7 of 10 commands of 1 or 2 Hz few are not told within 100 periods."""
+    """Of 100 links that lose 7 of 10 commands of 1 or 2 Hz few go unnoticed for 100 periods."""
     rng = np.random.default_rng(11)
     missed = 0
     for _ in range(100):

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Flights and drives in strong wind, and with parts that do not do what they are told."""
+"""Flights and drives in strong wind, and with parts that disobey."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def with_rotor(rotor, speed):
 
 
 def resting_for(seconds):
-    """Return speeds of rotors of which the first rests for some seconds."""
+    """Return speeds of rotors; the first one rests for some seconds."""
     rests = lambda time: 0.5 <= time < 0.5 + seconds  # noqa: E731
     return lambda time, expected: np.append(244.0 if rests(time) else expected[0], expected[1:])
 
@@ -582,7 +582,7 @@ def test_silent_encoders_accuse_no_rotor_that_the_flight_law_makes_up_for():
 
 
 def test_an_encoder_that_follows_its_rotor_again_is_believed_again():
-    """It shows half the speed for 1.5 s: told as a lie, until 2 s later, and once more."""
+    """It shows half the speed for 1.5 s: named as a lie, until 2 s later, and once more."""
     rig = Rig("scale", airborne=3.0)
     lies = lambda time: 0.5 <= time < 2.0 or time >= 5.0  # noqa: E731
     with_encoder(rig, lambda rate: 0.5 * rate if lies(rig.time) else rate)

@@ -465,7 +465,7 @@ def forget_imu(rig):
     ids=["estimate", "imu", "rotor"],
 )
 def test_rotors_that_help_the_wheels_stop_when_their_data_are_old(end, seconds):
-    """They lift the front axle until what they need is missing so long, and three ticks at most."""
+    """They lift the front axle until what they need is too old, and three ticks at most."""
     rig = lifting()
     end(rig)
     begin = rig.time
@@ -483,7 +483,7 @@ def test_rotors_that_help_the_wheels_lower_the_axle_without_orders():
 
 
 def lift(rig):
-    """Tell the rotors to lift the front axle."""
+    """Command the rotors to lift the front axle."""
     rig.flight.set_assist(Assist.LIFT_FRONT)
 
 

@@ -208,7 +208,7 @@ def test_speed_and_yaw_rate_of_an_ackermann_controller_arrive(scale, speed, yaw_
 
 
 def test_wheels_in_the_air_turn_at_their_rates(scale):
-    """The vehicle flies, and its wheels are told to turn: nothing damps them but the controller."""
+    """The vehicle flies, and its wheels are to turn: nothing damps them but the controller."""
     car = Controlled(scale, rate=250.0, airborne=5.0)
     car.flight.attitude_loop.expected[:] = scale.hover_speed
     step = car.chassis.step

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Motors and brakes at fault are told from tyres that slip and from ground that holds them back."""
+"""Motors and brakes at fault differ from tyres that slip and from ground that holds them back."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_headwind_neither_is_a_dead_battery_nor_hides_one(lost):
     ids=["lost", "slowly", "gust", "struck"],
 )
 def test_a_force_that_is_gone_at_once_is_a_dead_battery_whatever_the_command(fall, within, named):
-    """In a headwind 20 N are told; the force falls by a share of that within some seconds.
+    """In a headwind 20 N are commanded; the force falls by a share of that within some seconds.
 
     The observer has seen 0.8 of a fall after ln(5) / (5 1/s) = 0.32 s, and 0.2 s more are awaited.
     A gust takes less, and who is struck loses more.

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Stuck and noisy sensors are told from quiet, coarse and noise-free ones."""
+"""Stuck and noisy sensors differ from quiet, coarse and noise-free ones."""
 
 from __future__ import annotations
 

@@ -365,7 +365,7 @@ def test_a_way_of_any_length_is_drawn_with_few_points():
     ],
 )
 def test_take_offs_in_the_air_climb_where_it_is_and_never_descend(tmp_path, take_off, way):
-    """A TAKEOFF without a place begins where the vehicle is: on the ground, 30 m beside home."""
+    """A TAKEOFF without a place begins where the vehicle is: on the ground, 30 m from home."""
 
     def item(command, north, east, up):
         degrees = [None, None]

@@ -255,7 +255,7 @@ def test_the_planned_energy_is_that_of_a_simulated_drive(rise, seed):
 
 
 def test_the_kinetic_energy_does_the_work_of_the_last_metres():
-    """By hand: 10 kg at 4 m/s have 80 J, of which resistance takes 0.02 · 98.07 N · 20 m.
+    """By hand: 10 kg at 4 m/s have 80 J; resistance takes 0.02 · 98.07 N · 20 m.
 
     A rise of 2 m at the end, 196.1 J, takes the other 40.8 J, too, which would give back 20.4 J;
     155.4 J are driven. A fall of 2 m gives back 98.1 J. A drive of 10 m gets half the energy.

@@ -85,7 +85,7 @@ def test_a_correction_of_the_position_is_no_stall():
 
 @pytest.mark.parametrize("askew_deg", [-40.0, 25.0])
 def test_a_vehicle_that_stalls_askew_rolls_back_until_it_looks_straight_up(askew_deg):
-    """It stalls forwards, and rolls back as a single track by the steering that it is told.
+    """It stalls forwards, and rolls back as a single track by the steering that is commanded.
 
     Before, it steers to the ascent where the slope begins.
     """

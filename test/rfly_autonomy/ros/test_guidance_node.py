@@ -137,7 +137,7 @@ class Puppet:
             self.obey()
 
     def is_answered(self):
-        """Return whether a command has come; tell again each second what may have been lost."""
+        """Return whether a command has come; repeat each second what may have been lost."""
         if not self.poses and time.monotonic() > self.told_at + 1.0:
             self.tell()
         return bool(self.poses)

@@ -33,7 +33,7 @@ def rfly(*words: object) -> str:
 
 @pytest.mark.exhaustive
 def test_from_a_run_to_its_replay(tmp_path: Path):
-    """The command tells of a run's log what the run itself said of its estimates."""
+    """The command says of a run's log what the run itself said of its estimates."""
     scenario = tmp_path / "drive.yaml"
     scenario.write_text(SCENARIO, encoding="utf-8")
     log = tmp_path / "drive.mcap"

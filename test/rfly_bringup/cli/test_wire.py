@@ -113,7 +113,7 @@ def test_a_script_is_checked_before_its_first_command_is_sent(window, tmp_path, 
 
 @pytest.mark.parametrize("kind", ["pipe", "endless", "folder", "large", "binary"])
 def test_a_script_is_a_regular_file_of_text(tmp_path, kind):
-    """A pipe that nobody writes into does not make it wait, /dev/zero is not read without end."""
+    """A pipe without a writer does not make it wait, /dev/zero is not read without end."""
     script = tmp_path / "scene.txt"
     if kind == "pipe":
         os.mkfifo(script)

@@ -217,7 +217,7 @@ CONTROLLER = [
     ],
 )
 def test_estimator_controllers_and_guidance_share_a_process(arguments, expected) -> None:
-    """Each vehicle has one for its own, unless told otherwise; a node alone keeps its name."""
+    """Each vehicle has its own, unless `processes` parts them; a node alone keeps its name."""
     nodes = amphibious_nodes({"scenario": "hop", **arguments})
     processes = amphibious_processes(nodes, arguments)
     shown = {name: [node.executable for node in group] for name, group in processes}

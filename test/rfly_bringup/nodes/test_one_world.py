@@ -138,7 +138,7 @@ def test_a_recording_needs_mcap(monkeypatch):
 def test_a_world_of_land_air_vehicles(world_file, tmp_path):
     """The vehicles stand on the scenario's map if the world is made for it.
 
-    On level ground the bridge is told by parameter that no map will come.
+    On level ground the bridge knows by a parameter that no map will come.
     """
     bridge = next(
         n

@@ -260,7 +260,7 @@ def test_the_table_of_what_runs(healthy):
 
 
 def test_the_table_stays_after_ctrl_c(healthy):
-    """Whoever ends it keeps the last table with all nodes, once."""
+    """Ctrl-C keeps the last table with all nodes, once."""
     code, out, err = healthy("status", interrupt_after_s=8.0)
     assert (code, err) == (0, "")
     assert out.count("ROS domain ") == 1

@@ -40,7 +40,7 @@ def begun(task: str, count: int = 1, seed: int = 0, **options) -> LandAirBatch:
 
 
 def hover_law(seen: np.ndarray) -> np.ndarray:
-    """Return the wrench by which a scale vehicle flies to its target: a PD law by hand."""
+    """Return the wrench that flies a scale vehicle to its target: a PD law by hand."""
     error, velocity, up, rates = (seen[:, k : k + 3].astype(float) for k in (0, 6, 9, 12))
     wish = 1.2 * error - 1.8 * velocity
     wish *= np.minimum(1.0, 3.0 / np.maximum(np.linalg.norm(wish, axis=1), 1e-9))[:, None]

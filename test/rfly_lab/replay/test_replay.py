@@ -379,7 +379,7 @@ def test_weather_does_not_spoil_a_barometer_whose_set_allows_for_it(tmp_path):
 
 
 def hovering(factor, stamped):
-    """Return the log of a vehicle that stays in the air, whatever its rotors are told.
+    """Return the log of a vehicle that stays in the air, whatever its rotors are commanded.
 
     They turn at the speed of hovering, and are told `factor` times this. Loads without stamps are
     those of older recordings.

@@ -244,7 +244,7 @@ def test_it_commands_in_flight_alone_and_only_what_it_knows(domain_id: int, pupp
 
 
 def test_it_takes_off_once_for_each_target(domain_id: int, puppet: Any) -> None:
-    """A vehicle that was landed or disarmed, or that was told to stop, stays on the ground."""
+    """A vehicle that was landed or disarmed, or that was to stop, stays on the ground."""
     from node_harness import NodeProcess
 
     def land_and_stay(mode: str = "DRIVE") -> None:
@@ -464,7 +464,7 @@ class Simulated:
         self.peer.close()
 
     def wait_for(self, mode: str) -> int:
-        """Wait for a mode; return the second at which it was told."""
+        """Wait for a mode; return the second of its message."""
         self.peer.spin_until(lambda: self.modes and self.modes[-1].mode == mode, 300.0)
         return int(self.truth[-1].header.stamp.sec)
 
@@ -498,7 +498,7 @@ def test_it_takes_off_and_hovers_a_simulated_vehicle(domain_id: int, tmp_path: P
 @pytest.mark.exhaustive
 @pytest.mark.timeout(700)
 def test_it_hovers_a_simulated_vehicle_by_its_sensors(domain_id: int, tmp_path: Path) -> None:
-    """It sees topics of sensors alone; the GPS of 2 cm tells it its place."""
+    """It sees topics of sensors alone; the GPS of 2 cm shows its place."""
     policy = shipped_policy("hover_by_sensors")
     with Simulated(domain_id, tmp_path, policy, sensors="scale_rtk") as vehicle:
         began = vehicle.wait_for("FLIGHT")

@@ -82,7 +82,7 @@ def test_a_disarmed_vehicle_stays_on_its_slope(domain_id, armed):
 
 
 def counting(time_us):
-    """Return controls of which the first says when they were computed."""
+    """Return controls; the first one says when they were computed."""
     return [(time_us // 1000 % 1000) / 2000, *[0.0] * 9, 1.0, *[0.0] * 5]
 
 

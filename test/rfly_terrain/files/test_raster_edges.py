@@ -327,7 +327,7 @@ def test_a_height_far_from_all_around_it_is_told(tmp_path):
 
 
 def test_a_void_is_counted_in_the_raster_and_only_under_the_map(tmp_path):
-    """A turned raster's corner lies beside the map; one void in its middle does not vanish."""
+    """A turned raster's corner lies outside the map; one void in its middle does not vanish."""
     transform = affine.Affine.translation(*AT_MERIDIAN) @ affine.Affine.rotation(30)
     transform = transform @ affine.Affine.scale(10, -10) @ affine.Affine.translation(-50, -50)
     raster = ramp(100, 100)

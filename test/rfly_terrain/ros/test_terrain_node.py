@@ -460,7 +460,7 @@ def test_terrain_marker_follows_the_map_and_its_limit(domain_id, peer, tmp_path)
     ("west", "expected"), [(-10, {(10, 200, 30)}), (990, None)], ids=["on the map", "off the map"]
 )
 def test_terrain_marker_shows_a_picture_of_the_ground(domain_id, peer, tmp_path, west, expected):
-    """Its colour is that of all corners; one of other ground is told, and heights keep theirs."""
+    """Its colour is that of all corners; one of other ground is named, and heights keep theirs."""
     import cv2
     from node_harness import NodeProcess
     from visualization_msgs.msg import Marker

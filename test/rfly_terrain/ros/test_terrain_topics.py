@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ros
 
 @pytest.mark.parametrize("often", [False, True])
 def test_files_that_come_later_are_read(domain_id, tmp_path, monkeypatch, often):
-    """A map that another host names is refused, told once, and taken when its files are here.
+    """A map that another host names is refused, named once, and taken when its files are here.
 
     No callback waits for the files, in either executor of our nodes, and none is read while
     another one is.

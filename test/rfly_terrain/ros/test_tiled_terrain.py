@@ -203,7 +203,7 @@ def node(domain_id, folder, whole):
 
 
 def test_nobody_waits_for_a_slow_tile(node, whole, monkeypatch):
-    """A query of a tile that does not come waits; others are answered, and diagnostics tell it."""
+    """A query of a tile that does not come waits; others are answered, and diagnostics name it."""
     from diagnostic_msgs.msg import DiagnosticStatus
     from rfly_suite.srv import GetTerrainAltitude
 

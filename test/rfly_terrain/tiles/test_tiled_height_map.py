@@ -251,7 +251,7 @@ def test_a_cog_with_overviews_in_centimetres_below_the_equator(tmp_path, monkeyp
 
 @pytest.mark.parametrize("declared", [-9999.0, None])
 def test_files_that_cannot_serve(tmp_path, monkeypatch, declared):
-    """A hole is told when its tile is read; other tiles answer before and after."""
+    """A hole is named when its tile is read; other tiles answer before and after."""
     monkeypatch.setattr("rfly_terrain.tiles.tiled_height_map.TILE", TILE)
     raster = np.full((100, 100), 7.0, np.float32)
     raster[80, 80] = -9999.0

@@ -149,7 +149,7 @@ def test_vehicles_of_two_nodes_keep_clear_though_messages_are_lost_and_late(seed
 
 
 def test_a_node_that_is_started_again_hears_where_the_others_are():
-    """Its own vehicles are where their plans have them; those of others where they are told."""
+    """Its own vehicles are where their plans have them; those of others where messages say."""
     fleet = crossing(30, 1, 70.0)
     areas = (WEST, EAST)
     nodes = [node(fleet, areas, 0), node(fleet, areas, 1)]
@@ -298,7 +298,7 @@ BEGUN = 130
 
 @functools.cache
 def begun(seed):
-    """Return a fleet, and three nodes that have heard all of each other so far."""
+    """Return a fleet, and three nodes that have heard all of each other."""
     fleet = crossing(24, seed, 60.0)
     nodes = [node(fleet, THIRDS, number) for number in range(3)]
     for step in range(1, BEGUN + 1):
@@ -311,7 +311,7 @@ def begun(seed):
 
 
 class AnyMessages(RuleBasedStateMachine):
-    """Three nodes, of which some die and are started again, and messages of any fate.
+    """Three nodes, some of which die and are started again, and messages of any fate.
 
     Clocks differ by up to two steps. A node has each vehicle of another one where it can have come
     to since the last news of it; so that is also where it goes on with one that it gets.

@@ -343,7 +343,7 @@ def test_first_source_keeps_an_id_and_a_diagnostic_names_both(bridge):
 
 
 def test_stamps_that_go_back(bridge):
-    """Late poses are dropped; a publisher whose clock was set back is shown again, and told."""
+    """Late poses are dropped; a publisher whose clock was set back is shown again, and named."""
     from geometry_msgs.msg import PoseStamped
 
     now = time.time()

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Config.json as RflySim's users write it, and what is told about it."""
+"""Config.json as RflySim's users write it, and the notes about it."""
 
 from __future__ import annotations
 
