@@ -43,7 +43,7 @@ def cheapest_path(
 ) -> list[int]:
     """Return the nodes from the begin to the end that is cheapest to reach; [] if none can be.
 
-    `nodes`: number of all nodes.
+    `nodes`: number of all nodes. Each edge comes once: costs of equal ones would be added.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import dijkstra
