@@ -10,12 +10,15 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Self
 
 try:
@@ -86,6 +89,23 @@ def write_whole(path: StrPath, data: bytes) -> None:
     """Write a file, so that it is there whole or not at all; see `open_whole`."""
     with open_whole(path) as file:
         file.write(data)
+
+
+def encoded_picture(form: str, pixels: NDArray[Any], options: Sequence[int] = ()) -> bytes:
+    """Return pixels (rows, columns[, 3]) as a file of the form png, jpg or pgm; colours are BGR.
+
+    `options` are OpenCV's flags and their values. Raise ConfigError for more than the form holds.
+    """
+    import cv2
+
+    done, content = cv2.imencode(f".{form}", pixels, options)
+    if not done:
+        rows, columns = pixels.shape[:2]
+        most = {"png": "1,000,000", "jpg": "65,500"}.get(form, "fewer")
+        raise ConfigError(
+            f"{rows} rows x {columns} columns, expected at most {most} each in a {form}"
+        )
+    return content.tobytes()
 
 
 @contextmanager

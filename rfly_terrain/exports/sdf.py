@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-from rfly_common.files import StrPath, write_whole
-from rfly_common.pictures import encoded_picture
+from rfly_common.files import StrPath, encoded_picture, write_whole
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.plots.relief import relief_pixels
 from rfly_terrain.world.models import Color, Model, cylinder_part, part_triangles, placed_part

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, sole_writer, write_whole
-from rfly_common.pictures import encoded_picture
+from rfly_common.files import MAX_CELLS, StrPath, encoded_picture, sole_writer, write_whole
 from rfly_terrain.map_files.calibration import (
     MAX_TXT_BYTES,
     ThirdPixelRule,

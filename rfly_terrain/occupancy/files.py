@@ -21,8 +21,14 @@ from rfly_common.arrays import Bools, Floats
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping
 from rfly_common.config.marked_yaml import Document, dump_yaml
 from rfly_common.errors import ConfigError, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, read_regular, write_text, write_whole
-from rfly_common.pictures import encoded_picture
+from rfly_common.files import (
+    MAX_CELLS,
+    StrPath,
+    encoded_picture,
+    read_regular,
+    write_text,
+    write_whole,
+)
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.map_files.png_header import SIGNATURE, TRANSPARENCY, PngHeader, picture_chunks
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of

@@ -23,7 +23,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from PIL.PngImagePlugin import PngImageFile
 
 from rfly_common.errors import PacketError
-from rfly_common.pictures import encoded_picture
+from rfly_common.files import encoded_picture
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 
 MAX_PIXELS = 8192 * 8192

@@ -19,15 +19,23 @@ import pytest
 from rfly_collision.shapes.vehicle_xml import read_vehicle_xml
 from rfly_common import files
 from rfly_common.config.documents import read_config
-from rfly_common.errors import RflyError
-from rfly_common.files import open_regular, open_whole, read_regular, write_text
+from rfly_common.errors import ConfigError, RflyError
+from rfly_common.files import (
+    encoded_picture,
+    open_regular,
+    open_whole,
+    read_regular,
+    write_text,
+)
 from rfly_missions.mission.files import read_mission
 from rfly_terrain.files.arrays import import_array
 from rfly_terrain.files.points import write_cloud
+from rfly_terrain.files.writer import write_map
 from rfly_terrain.map_files.png_txt import MapFiles, read_header, read_map
 from rfly_terrain.occupancy.files import load_map
 from rfly_terrain.plots.relief import picture
 from rfly_trajectory.paths.point_files import read_points
+from rfly_ue_bridge import encode_image
 from rfly_ue_bridge.datagram_recording.pcap import RecordingReader
 
 
@@ -230,3 +238,22 @@ def test_a_pipe_is_written_and_stays(tmp_path):
 def test_a_folder_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(IsADirectoryError), open_whole(tmp_path):
         pytest.fail("it was opened")
+
+
+def test_a_picture_that_a_form_cannot_hold_is_refused_by_its_size(tmp_path):
+    """OpenCV only says that it failed, and returns no bytes."""
+    row = np.zeros((2, 65_501), np.uint8)
+    with pytest.raises(
+        ConfigError, match=r"2 rows x 65501 columns, expected at most 65,500 .* jpg"
+    ):
+        encode_image(row)
+    assert encode_image(row, "png").startswith(b"\x89PNG")
+
+    with pytest.raises(ConfigError, match=r"1000001 columns, expected at most 1,000,000 .* png"):
+        encoded_picture("png", np.zeros((2, 1_000_001), np.uint8))
+    assert encoded_picture("pgm", np.zeros((2, 1_000_001), np.uint8)).startswith(b"P5")
+
+    long = np.zeros((1_000_001, 2))
+    with pytest.raises(ConfigError, match="1000001 rows x 2 columns"):
+        write_map(long, tmp_path / "long.png", origin_x=0, origin_y=0, step_x=1, step_y=1)
+    assert not list(tmp_path.iterdir())
