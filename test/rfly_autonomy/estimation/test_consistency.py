@@ -17,8 +17,6 @@ from recorded_drives import (
     PARAMETERS,
     SENSORS,
     SHORT_DRIVE,
-    SHORT_HOP,
-    Drive,
     errors,
     new_estimator,
 )
@@ -30,22 +28,6 @@ from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_autonomy.estimation.consistency import correct_climb, predict_climb
 from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.filter_records import BOOK, MAGNETOMETER, WHEEL_SPEED
-
-
-@pytest.fixture(scope="module")
-def turn():
-    return Drive.of(Scenario.parse(SHORT_DRIVE.encode(), "s.yaml"))
-
-
-@pytest.fixture(scope="module")
-def hop():
-    return Drive.of(Scenario.parse(SHORT_HOP.encode(), "s.yaml"))
-
-
-@pytest.fixture(scope="module")
-def flown(hop):
-    """Samples and truth of each tick."""
-    return list(hop.samples(SensorSuite(hop.model, SENSORS, seed=1)))
 
 
 def from_above(ticks, height, change):

@@ -24,8 +24,6 @@ from recorded_drives import (
     ALIGNED,
     FLAT,
     SENSORS,
-    SHORT_DRIVE,
-    SHORT_HOP,
     Drive,
     errors,
     new_estimator,
@@ -55,22 +53,6 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import rotation_matrix
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.world.solids import ObjectBoxes
-
-
-@pytest.fixture(scope="module")
-def turn():
-    return Drive.of(Scenario.parse(SHORT_DRIVE.encode(), "s.yaml"))
-
-
-@pytest.fixture(scope="module")
-def hop():
-    return Drive.of(Scenario.parse(SHORT_HOP.encode(), "s.yaml"))
-
-
-@pytest.fixture(scope="module")
-def flown(hop):
-    """Samples and truth of each tick."""
-    return list(hop.samples(SensorSuite(hop.model, SENSORS, seed=1)))
 
 
 @pytest.mark.exhaustive

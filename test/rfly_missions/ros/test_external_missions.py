@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
 
 import pytest
 from mission_clients import (
@@ -23,30 +22,6 @@ from mission_clients import (
 
 pytestmark = pytest.mark.ros
 NAN = math.nan
-
-
-@pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
-def start(domain_id):
-    """Starts mission_node with parameters (a dot is written __); the end of the test stops it."""
-    from node_harness import NodeProcess
-
-    with ExitStack() as stack:
-        yield lambda **parameters: stack.enter_context(
-            NodeProcess(
-                "mission_node",
-                domain_id,
-                {key.replace("__", "."): value for key, value in parameters.items()},
-            )
-        )
 
 
 def test_an_external_vehicle(start, peer, tmp_path):

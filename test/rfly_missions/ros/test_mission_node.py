@@ -9,7 +9,6 @@ import json
 import math
 import threading
 import time
-from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -41,21 +40,6 @@ def peer(domain_id):
     peer = Peer(domain_id, events=True)
     yield peer
     peer.close()
-
-
-@pytest.fixture
-def start(domain_id):
-    """Starts mission_node with parameters (a dot is written __); the end of the test stops it."""
-    from node_harness import NodeProcess
-
-    with ExitStack() as stack:
-        yield lambda **parameters: stack.enter_context(
-            NodeProcess(
-                "mission_node",
-                domain_id,
-                {key.replace("__", "."): value for key, value in parameters.items()},
-            )
-        )
 
 
 def test_a_standing_vehicle_shows_its_pose_before_kernels_are_loaded(domain_id, peer, monkeypatch):

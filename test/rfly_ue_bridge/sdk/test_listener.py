@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from node_harness import PATIENCE
 
-from rfly_ue_bridge.sdk import listener, ue4_ctrl_api
+from rfly_ue_bridge.sdk import listener
 from rfly_ue_bridge.sdk.records import (
     CameraData,
     CoptReqData,
@@ -104,13 +104,6 @@ def listening(monkeypatch):
     yield opened
     opened.ue._listener.end()
     opened.sender.close()
-
-
-@pytest.fixture
-def waits(monkeypatch):
-    waited = []
-    monkeypatch.setattr(ue4_ctrl_api.time, "sleep", waited.append)
-    return waited
 
 
 def test_vehicle_position_and_data(listening):

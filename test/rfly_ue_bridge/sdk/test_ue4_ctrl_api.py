@@ -19,7 +19,6 @@ import pytest
 from node_harness import PATIENCE
 from rflysim_windows import ID_100_TYPE_30, Windows, floats
 
-from rfly_ue_bridge.sdk import ue4_ctrl_api
 from rfly_ue_bridge.sdk.ue4_ctrl_api import UE4CtrlAPI
 
 BROADCAST = "127.255.255.255"
@@ -44,26 +43,6 @@ def doubles(*numbers):
 
 
 ID_1_TYPE_3 = "0100000003000000"
-
-
-@pytest.fixture
-def windows(rflysim_host):
-    opened = Windows(rflysim_host)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def ue(rflysim_host):
-    return UE4CtrlAPI(rflysim_host)
-
-
-@pytest.fixture
-def waits(monkeypatch):
-    """Waiting times of the calls, s; they are recorded, not slept."""
-    waited = []
-    monkeypatch.setattr(ue4_ctrl_api.time, "sleep", waited.append)
-    return waited
 
 
 CALLS = [

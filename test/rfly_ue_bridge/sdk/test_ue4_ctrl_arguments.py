@@ -12,30 +12,9 @@ import time
 
 import numpy as np
 import pytest
-from rflysim_windows import ID_100_TYPE_30, Windows, floats
+from rflysim_windows import ID_100_TYPE_30, floats
 
 from rfly_ue_bridge.sdk import ue4_ctrl_api
-from rfly_ue_bridge.sdk.ue4_ctrl_api import UE4CtrlAPI
-
-
-@pytest.fixture
-def windows(rflysim_host):
-    opened = Windows(rflysim_host)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def ue(rflysim_host):
-    return UE4CtrlAPI(rflysim_host)
-
-
-@pytest.fixture
-def waits(monkeypatch):
-    """Waiting times of the calls, s; they are recorded, not slept."""
-    waited = []
-    monkeypatch.setattr(ue4_ctrl_api.time, "sleep", waited.append)
-    return waited
 
 
 @pytest.mark.parametrize(("call", "length"), [("sendUE4Cmd", 250), ("sendUE4CmdNet", 92)])
