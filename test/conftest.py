@@ -209,6 +209,22 @@ def shared_domain_id(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield domain
 
 
+@pytest.fixture
+def hears_much() -> bool:
+    """Whether this module's peers hear hundreds of messages a second (see Peer); override it."""
+    return False
+
+
+@pytest.fixture
+def peer(domain_id: int, hears_much: bool) -> Iterator[Any]:
+    """A node of this test's own, in its domain."""
+    from node_harness import Peer
+
+    peer = Peer(domain_id, events=hears_much)
+    yield peer
+    peer.close()
+
+
 @contextmanager
 def _domain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with claims.domain() as domain, pytest.MonkeyPatch.context() as environment:

@@ -93,15 +93,6 @@ class Vehicle:
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    made = Peer(domain_id)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def terminal(domain_id):
     made = Terminal("drive", "car_1", "--drive-speed", "4", ROS_DOMAIN_ID=str(domain_id))
     yield made

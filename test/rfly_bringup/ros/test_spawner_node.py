@@ -21,15 +21,6 @@ QUADROTOR = 2
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
 def start(peer, domain_id, monkeypatch):
     """Return a function that starts spawner_node on level ground, 500 m above the sea."""
     from node_harness import NodeProcess

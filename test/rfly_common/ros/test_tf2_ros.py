@@ -50,15 +50,6 @@ def place(message):
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
 def filled():
     """Return a buffer: map -> odom (turned by 90 degrees) stays, odom -> base moves for 2 s."""
     buffer = tf2_ros.Buffer()

@@ -654,7 +654,7 @@ def test_no_actions_are_not_the_usual_ones() -> None:
         LandAirBatch(1, "hover", actions="")
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.int64, np.bool_])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64, np.bool_])
 def test_actions_of_any_numbers_do_the_same(dtype: type) -> None:
     actions = np.array([(1, 0, 1, 0), (0, 1, 0, 1)])
     batches = [begun("hover", 2), begun("hover", 2)]

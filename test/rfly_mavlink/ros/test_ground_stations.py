@@ -45,15 +45,6 @@ CAPABILITIES = {
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
 def start(domain_id, peer):
     """Return a function that starts hawk's nodes, and returns the port that they send to."""
     from mavlink_fleet import level_world

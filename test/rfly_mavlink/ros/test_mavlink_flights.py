@@ -27,15 +27,6 @@ HOLD = 4 << 16 | 3 << 24
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
 def start(peer, domain_id):
     """Starts hawk's nodes, in a world with simulated time."""
     from mavlink_fleet import Hawk, level_world

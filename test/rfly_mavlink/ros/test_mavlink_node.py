@@ -24,15 +24,6 @@ CLIENT = Path(__file__).parents[2] / "mavsdk_client.py"
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
 def clock(peer):
     """Simulated time, and level ground 500 m above the sea."""
     from mavlink_fleet import level_world

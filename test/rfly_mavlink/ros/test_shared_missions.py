@@ -38,15 +38,6 @@ RETURNING = 3
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
 def world(peer):
     """Simulated time, and a slope of 1 in 10 to the north, 500 m above the sea at the origin."""
     from fleet_harness import TerrainSource

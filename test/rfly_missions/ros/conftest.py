@@ -11,15 +11,6 @@ import pytest
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
 def start(domain_id):
     """Starts mission_node with parameters (a dot is written __); the end of the test stops it."""
     from node_harness import NodeProcess

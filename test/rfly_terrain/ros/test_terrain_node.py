@@ -24,15 +24,6 @@ def write_map(folder, name="E", counts=MAP_E_COUNTS, txt=MAP_E_TXT):
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id)
-    yield peer
-    peer.close()
-
-
-@pytest.fixture
 def node(domain_id, tmp_path):
     from node_harness import NodeProcess
 

@@ -54,12 +54,8 @@ def fleet_file(tmp_path):
 
 
 @pytest.fixture
-def peer(domain_id):
-    from node_harness import Peer
-
-    peer = Peer(domain_id, events=True)
-    yield peer
-    peer.close()
+def hears_much():
+    return True
 
 
 @pytest.fixture
