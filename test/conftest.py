@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import compileall
 import gc
 import importlib
 import importlib.util
@@ -70,7 +71,7 @@ _NEEDED_MODULES = {
 }
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Take the signals that nohup and a shell's background job ignore; pin Hypothesis's constants.
 
     All processes that tests start would ignore them, too, and never end. Those may take their time
@@ -87,6 +88,10 @@ def pytest_configure() -> None:
     ):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+    # all processes would compile them, as all collect at once
+    if getattr(config.option, "numprocesses", None) and not sys.dont_write_bytecode:
+        compileall.compile_dir(Path(__file__).parent, quiet=2, workers=2)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from amphibious_cases import of_wheels, random_state, rotation
+from marks import exhaustively
 from scipy.optimize import brentq
 
 from rfly_amphibious import AmphibiousModel, VehicleParameters
@@ -275,7 +276,9 @@ def reference(p, terrain, x, command, steering, trim, torque, brake, wind, rotor
     return dx, loads
 
 
-@pytest.mark.parametrize("name", ["full", "scale", "scale_quad", "scale_six"])
+@pytest.mark.parametrize(
+    "name", [exhaustively("full"), "scale", exhaustively("scale_quad"), "scale_six"]
+)
 def test_all_derivatives_of_random_states(name):
     p = VehicleParameters.load(name)
     rng = np.random.default_rng(20)

@@ -57,6 +57,17 @@ def drive(simulation, seconds=1.0, torque=3.0, steering=0.1, brake=0.0, rotor=10
     return arrived
 
 
+@pytest.fixture(scope="module")
+def right():
+    """Samples without a fault."""
+    return drive(make())
+
+
+@pytest.fixture(scope="module")
+def right_for_long():
+    return drive(make(), 4.5)
+
+
 def series(arrived, kind, field):
     """Return times of measurement and values of one reading."""
     held = [samples for _, samples in arrived.get(kind, ())]
@@ -85,8 +96,9 @@ def place(arrived):
         ("wind", "", "wind", "velocity", (1.0,)),
     ],
 )
-def test_a_bias_is_added_and_a_wrong_reading_is_the_value(part, quantity, kind, field, value):
-    right = drive(make())
+def test_a_bias_is_added_and_a_wrong_reading_is_the_value(
+    right, part, quantity, kind, field, value
+):
     expected = series(right, kind, field)[1]
     arrival = [time for time, samples in right[kind] for _ in samples.time]
     during = (np.array(arrival) > BEGIN + 1e-9) & (np.array(arrival) <= BEGIN + 0.3 + 1e-9)
@@ -106,8 +118,7 @@ def test_a_bias_is_added_and_a_wrong_reading_is_the_value(part, quantity, kind, 
     assert np.array_equal(wrong[~during], expected[~during])
 
 
-def test_a_bias_of_the_gps_is_in_metres_and_no_other_sensor_changes():
-    right = drive(make())
+def test_a_bias_of_the_gps_is_in_metres_and_no_other_sensor_changes(right):
     moved = drive(make(fault("gps", "biased", (3.0, -2.0, 1.0))))
     difference = place(moved)[1][-1] - place(right)[1][-1]
     assert difference == pytest.approx((3.0, -2.0, 1.0), abs=1e-6)
@@ -115,8 +126,7 @@ def test_a_bias_of_the_gps_is_in_metres_and_no_other_sensor_changes():
         assert np.array_equal(series(moved, kind, field)[1], series(right, kind, field)[1])
 
 
-def test_a_stuck_sensor_repeats_its_last_reading_with_new_times():
-    right = drive(make())
+def test_a_stuck_sensor_repeats_its_last_reading_with_new_times(right):
     stuck = drive(make(fault("encoders", "stuck", duration=0.3)))
     for kind, field in (("joints", "wheel_angle"), ("wheel_odometry", "position")):
         times, expected = series(right, kind, field)
@@ -154,8 +164,8 @@ def test_two_delays_of_a_sensor_add_up(second):
     assert ages == pytest.approx([0.2 + second] * len(ages), abs=0.0121)
 
 
-def test_an_intermittent_sensor_loses_a_share_and_the_rest_is_unchanged():
-    times, expected = series(drive(make(), 4.5), "imu", "rates")
+def test_an_intermittent_sensor_loses_a_share_and_the_rest_is_unchanged(right_for_long):
+    times, expected = series(right_for_long, "imu", "rates")
     kept, found = series(drive(make(fault("imu", "intermittent", (0.3,))), 4.5), "imu", "rates")
     # 1000 readings: the share's standard deviation is √(0.3 · 0.7 / 1000) = 0.0145
     lost = 1.0 - (kept > BEGIN + 1e-9).sum() / 1000
@@ -163,14 +173,14 @@ def test_an_intermittent_sensor_loses_a_share_and_the_rest_is_unchanged():
     assert np.array_equal(found, expected[np.isin(times, kept)])
 
 
-def test_noise_has_the_standard_deviation_and_differs_by_axis():
-    right = series(drive(make(), 4.5), "imu", "rates")[1]
+def test_noise_has_the_standard_deviation_and_differs_by_axis(right_for_long):
+    expected = series(right_for_long, "imu", "rates")[1]
     found = series(drive(make(fault("imu", "noisy", (0.1,), "rates")), 4.5), "imu", "rates")[1]
-    noise = (found - right)[125:]
+    noise = (found - expected)[125:]
     # of 3000 numbers σ is known to 1 / √6000 = 1.3 %
     assert noise.std() == pytest.approx(0.1, rel=0.06)
     assert abs(np.corrcoef(noise.T)[0, 1]) < 0.15
-    assert np.array_equal(found[:125], right[:125])
+    assert np.array_equal(found[:125], expected[:125])
 
 
 # actuators

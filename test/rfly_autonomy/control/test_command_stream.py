@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from marks import exhaustively
 
 from rfly_autonomy.control.command_stream import (
     FORGOTTEN,
@@ -199,7 +200,9 @@ def moved_by_hand(rng, _):
     return gaps
 
 
-@pytest.mark.parametrize("grid", [1e-6, 0.01], ids=["any time", "half periods"])
+@pytest.mark.parametrize(
+    "grid", [pytest.param(1e-6, id="any time"), exhaustively(0.01, id="half periods")]
+)
 @pytest.mark.parametrize("sender", [by_events, moved_by_hand])
 def test_a_sender_by_events_is_no_lossy_link(sender, grid):
     """At most one of 200 runs warns, though each has a hundred gaps and more."""

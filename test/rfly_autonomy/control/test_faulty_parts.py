@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 from control_rig import Rig
+from marks import exhaustively
 
 from rfly_amphibious.dynamics.model import AmphibiousModel
 from rfly_amphibious.dynamics.wind import Wind
@@ -394,12 +395,12 @@ UNSEEN = {
     ("unseen", "fault", "rotor"),
     [
         ("dead", "off", 3),
-        ("dead", "fast", 3),
-        ("frozen", "fast", 3),
+        exhaustively("dead", "fast", 3),
+        exhaustively("frozen", "fast", 3),
         ("frozen", "weak", 3),
-        ("silent", "off", 3),
+        exhaustively("silent", "off", 3),
         ("silent", "fast", 1),
-        ("silent", "weak", 4),
+        exhaustively("silent", "weak", 4),
     ],
 )
 def test_a_rotor_that_fails_unseen_by_its_encoder_is_named(unseen, fault, rotor):
@@ -430,8 +431,8 @@ def test_a_rotor_that_fails_unseen_by_its_encoder_is_named(unseen, fault, rotor)
     ("unseen", "fault", "rests"),
     [
         ("frozen", "weak", True),
-        ("silent", "weak", True),
-        ("dead", "fast", False),
+        exhaustively("silent", "weak", True),
+        exhaustively("dead", "fast", False),
         ("silent", "fast", False),
     ],
 )
@@ -461,7 +462,7 @@ def is_upright(rig):
     return rotation_matrix(rig.sim.state.orientation)[2, 2] > 0.995
 
 
-@pytest.mark.parametrize("rotor", [1, 3, 6])
+@pytest.mark.parametrize("rotor", [exhaustively(1), 3, exhaustively(6)])
 @pytest.mark.parametrize("seconds", [0.1, 0.5, None], ids=["spools", "slower", "stands"])
 def test_a_rotor_that_runs_away_on_the_ground_is_held_by_the_others(rotor, seconds):
     """It tipped the vehicle over within 0.7 s after a touch-down, and within 1.6 s in DRIVE.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from control_rig import Rig, abort_pilot
+from marks import exhaustively
 from ros2_control_double import NAN, JointStateTopicSystem, ackermann
 
 from rfly_amphibious.description.urdf import vehicle_urdf
@@ -273,7 +274,7 @@ class Estimating(Controlled):
         return now
 
 
-@pytest.mark.parametrize(("speed", "yaw_rate"), [(1.0, 0.4), (-0.6, 0.2)])
+@pytest.mark.parametrize(("speed", "yaw_rate"), [(1.0, 0.4), exhaustively(-0.6, 0.2)])
 def test_a_diff_drive_controller_s_twist_arrives_by_estimates(skid, speed, yaw_rate):
     """Wheels that slide aside and stick again measure a speed that is uncertain, and are sound."""
     car = Estimating(skid)

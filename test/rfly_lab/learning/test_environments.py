@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from optional_parts import late_module
 
 from rfly_common.errors import ConfigError
@@ -69,7 +70,11 @@ def test_the_checker_passes(task: str, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("task", "more"),
-    [("hover", {}), ("goal", {}), ("waypoints", {"observations": "sensors", "lidar": 5})],
+    [
+        ("hover", {}),
+        exhaustively("goal", {}),
+        ("waypoints", {"observations": "sensors", "lidar": 5}),
+    ],
 )
 def test_all_at_once_are_as_gymnasiums_vectoriser_steps_single_ones(
     task: str, more: dict[str, Any], mode: str

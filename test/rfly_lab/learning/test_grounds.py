@@ -13,6 +13,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.vehicle import state_layout
@@ -223,7 +224,7 @@ def test_a_vehicle_stops_at_a_wall_as_in_the_simulation() -> None:
 # the same bits
 
 
-@pytest.mark.parametrize("task", ["waypoints", "path"])
+@pytest.mark.parametrize("task", ["waypoints", exhaustively("path")])
 def test_the_size_of_a_batch_and_the_threads_change_no_bit(task: str) -> None:
     options = {"world": "random", "terrain": "random", "density": 60.0, "world_seed": 3}
     rng = np.random.default_rng(7)

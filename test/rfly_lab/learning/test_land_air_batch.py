@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious import Controls, ModelState, VehicleParameters, Wind
 from rfly_amphibious.dynamics.wind import hashed
@@ -663,7 +664,7 @@ def test_actions_of_any_numbers_do_the_same(dtype: type) -> None:
     assert batches[0].vehicles.x.tobytes() == batches[1].vehicles.x.tobytes()
 
 
-@pytest.mark.parametrize("vehicle", ["full", "scale_quad", "scale_six"])
+@pytest.mark.parametrize("vehicle", [exhaustively("full"), exhaustively("scale_quad"), "scale_six"])
 def test_other_vehicles_learn_too(vehicle: str) -> None:
     for task in TASKS:
         batch = begun(task, 9, vehicle=vehicle)

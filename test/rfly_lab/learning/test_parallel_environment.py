@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from optional_parts import late_module
 from scipy.spatial.transform import Rotation
 
@@ -44,7 +45,7 @@ def meet(env: Any, distance: float, closing: float, across: float = 0.0) -> None
     "options",
     [
         {},
-        {"task": "hover", "vehicles": 2, "actions": "velocity"},
+        exhaustively({"task": "hover", "vehicles": 2, "actions": "velocity"}),
         {"observations": "sensors"},
     ],
 )

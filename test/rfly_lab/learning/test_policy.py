@@ -671,7 +671,7 @@ def test_answers_that_all_come_late_leave_the_vehicle_to_its_controller(
         exhaustively(2_000_003),
     ],
 )
-@pytest.mark.parametrize("name", ["hover", "hover_by_sensors"])
+@pytest.mark.parametrize("name", [exhaustively("hover"), "hover_by_sensors"])
 def test_it_hovers_by_noisy_estimates(name: str, seed: int) -> None:
     """Sensors with noise, estimator and flight controller, from standing on the ground."""
     policy = Policy(shipped_policy(name))

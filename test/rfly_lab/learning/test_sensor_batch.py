@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious.dynamics.model import Controls, ModelState
 from rfly_amphibious.dynamics.wind import Wind, hashed
@@ -546,7 +547,7 @@ def test_sensors_that_are_not_there_are_not_seen() -> None:
     assert np.isfinite(batch.observe()).all()
 
 
-@pytest.mark.parametrize("vehicle", ["full", "scale_quad", "scale_six"])
+@pytest.mark.parametrize("vehicle", [exhaustively("full"), exhaustively("scale_quad"), "scale_six"])
 def test_other_vehicles_see_by_their_own_sensors(vehicle: str) -> None:
     batch = begun("hover", 3, vehicle=vehicle)
     batch.step(np.zeros((3, 4)))

@@ -10,6 +10,7 @@ import math
 import numba
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious import ModelState, VehicleParameters
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
@@ -66,7 +67,9 @@ def truth(batch: LandAirBatch, time: float, v: int = 0) -> tuple[Estimate, Senso
 SKID = SCALE.replace(name="skid", steered="none", max_steering=0.0)
 
 
-@pytest.mark.parametrize("vehicle", ["scale", "full", "scale_six", SKID])
+@pytest.mark.parametrize(
+    "vehicle", ["scale", exhaustively("full"), exhaustively("scale_six"), SKID]
+)
 def test_wheels_turn_as_the_chassis_controller_would(vehicle: str | VehicleParameters) -> None:
     """Over 3 s of speeds and yaw rates at random, stops and turns back among them, tick by tick."""
     batch = begun("path", seed=4, vehicle=vehicle, period=0.01)

@@ -10,6 +10,7 @@ import math
 import numba
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious import VehicleParameters
 from rfly_amphibious.simulation.commands import Mode
@@ -122,7 +123,7 @@ def test_a_velocity_towards_the_target_solves_hover_and_waypoints() -> None:
         assert (endings == Ending.SUCCESS).all()
 
 
-@pytest.mark.parametrize("options", [{}, {"period": 0.1, "wind": 5.0, "gusts": 1.0}])
+@pytest.mark.parametrize("options", [{}, exhaustively({"period": 0.1, "wind": 5.0, "gusts": 1.0})])
 def test_the_size_of_a_batch_and_the_threads_change_no_bit(options: dict) -> None:
     rng = np.random.default_rng(7)
     actions = rng.uniform(-1.0, 1.0, (30, 17, 4)).astype(np.float32)
