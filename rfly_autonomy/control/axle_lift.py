@@ -19,7 +19,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
 
-FRONT_UP_PITCH = math.radians(14.0)
+FRONT_UP_PITCH = math.radians(16.0)
 """Pitch with the front axle lifted, rad, positive nose up."""
 
 REAR_UP_PITCH = math.radians(-6.0)
@@ -31,7 +31,22 @@ PITCH_FOR_SPEED = 0.2
 It keeps the rotors off the foot of a ramp.
 """
 
-FRONT_UP_THRUST = 0.5
+LEAST_FRONT_UP = math.radians(8.0)
+"""Pitch up to which the front axle is lifted without a pause, rad."""
+
+SEEK_RATE = math.radians(3.0)
+"""Rate at which it is lifted further while the vehicle does not move, rad/s."""
+
+FOLLOWS = math.radians(1.5)
+"""Deviation up to which the body has followed, rad."""
+
+SPEED_TIME = 0.4
+"""Time over which its speed is averaged, s."""
+
+MOVES = 0.05
+"""Speed from which it moves, m/s."""
+
+FRONT_UP_THRUST = 0.3
 """Thrust with the front axle lifted, as a share of the weight."""
 
 REAR_UP_THRUST = 0.84
@@ -97,15 +112,20 @@ class Assist(enum.Enum):
         rear_holds = self is Assist.LIFT_REAR
         return CLIMBING_SPEED if rear_holds else LIFTED_SPEED
 
-    def torques(self, torques: Floats, params: VehicleParameters) -> Floats:
-        """Return the torques of motors or brakes, (wheels,), of the wheels that stand.
+    def grade(self, pitch: float) -> float:
+        """Return the slope, rad, on which the weight would pull as the thrust does at a pitch."""
+        share = FRONT_UP_THRUST if self.is_front else REAR_UP_THRUST
+        return math.asin(share * math.sin(pitch))
 
-        Each of them takes over that of one that hangs.
+    def shares(self, shares: Floats, grip: Floats | float, params: VehicleParameters) -> Floats:
+        """Return the shares of their torques that motors and brakes keep, (wheels,).
+
+        The wheels of the other end take over those of all that hang. `shares`: by traction control;
+        `grip`: by the loads.
         """
-        stands = params.hub_position[:, 0] > params.center_x
-        if self.is_front:
-            stands = ~stands
-        return np.where(stands, torques * (len(stands) / max(int(stands.sum()), 1)), 0.0)
+        x = params.hub_position[:, 0]
+        stands = np.isclose(x, x.min() if self.is_front else x.max())
+        return np.where(stands, shares * grip * (len(x) / int(stands.sum())), 0.0)
 
 
 ASSIST_WORDS: dict[str, Assist | None] = {"off": None, **{each.value: each for each in Assist}}
@@ -199,21 +219,34 @@ class AxleLift:
         self._order = order
         self._pitch = pitch
         self._lowers_for = 0.0
+        self._speed = 0.0
 
     def _hold(self, speed: float, pitch: float, dt: float) -> None:
         """Raise the thrust, and turn to the pitch of the lifted axle at a speed, m/s."""
+        rate = PITCH_RATE
+        self._speed -= math.expm1(-dt / SPEED_TIME) * (speed - self._speed)
         if self._order is Assist.LIFT_FRONT:
             goal = FRONT_UP_PITCH
             most = FRONT_UP_THRUST
+            if self._pitch >= LEAST_FRONT_UP:
+                if self._speed < -MOVES:
+                    goal = LEAST_FRONT_UP
+                elif self._speed > MOVES or pitch < self._pitch - FOLLOWS:
+                    goal = self._pitch
+                else:
+                    rate = SEEK_RATE
         else:
             goal = REAR_UP_PITCH + PITCH_FOR_SPEED * max(speed - ASSISTED_SPEED, 0.0)
             goal = min(goal, 0.0)
             most = REAR_UP_THRUST
 
         self._thrust = min(self._thrust + THRUST_RATE * dt, most)
-        turn = PITCH_RATE * dt
+        turn = rate * dt
         self._pitch += min(max(goal - self._pitch, -turn), turn)
-        integral = self._integral + INTEGRAL_GAIN * dt * (self._pitch - pitch)
+        change = INTEGRAL_GAIN * (self._pitch - pitch)
+        if self._order is Assist.LIFT_FRONT and pitch < LEAST_FRONT_UP - FOLLOWS:
+            change = PITCH_RATE
+        integral = self._integral + change * dt
         self._integral = min(max(integral, -MOST_INTEGRAL), MOST_INTEGRAL)
 
     def _lower(self, pitch: float, dt: float) -> bool:

@@ -154,6 +154,16 @@ def skid_law(params: VehicleParameters) -> SkidLaw:
     )
 
 
+def wheel_grip(loads: Floats | None, params: VehicleParameters) -> Floats | float:
+    """Return the share of their torque that wheels have by their loads, (wheels,), N.
+
+    Those of unknown loads have all of it.
+    """
+    if loads is None or not np.isfinite(loads).all():
+        return 1.0
+    return np.clip(loads / (LOADED_SHARE * params.static_load), LEAST_GRIP, 1.0)
+
+
 class SkidSteer:
     """Steering by the motors: the wheels of one side run faster than those of the other. Eq. 10.13.
 
@@ -464,6 +474,10 @@ class ChassisController:
         limit = self._speed_controller.steering_limit(speed)
         steering = min(max(steering, -limit), limit)
         grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
+        share = self.traction.share
+        if assist is not None:
+            grade = assist.grade(grade)
+            share = assist.shares(share, self._grip(), self.params)
         drive, brake = self._speed_controller.torques(
             wanted,
             speed,
@@ -471,7 +485,7 @@ class ChassisController:
             grade,
             hold=yaw_rate == 0.0,
             yaw_rate=float(estimate.rates[2]),
-            share=self.traction.share,
+            share=share,
             acceleration=self._ramp_rate,
         )
 
@@ -483,11 +497,6 @@ class ChassisController:
             self.wheel_watch.watch_power(told, resistance, speed, dt)
         else:
             self.wheel_watch.skip_power()
-
-        # with an axle in the air
-        if assist is not None:
-            drive = assist.torques(drive, self.params) * self._grip()
-            brake = assist.torques(brake, self.params)
 
         # traction, and motors that steer
         self._wheel_torque = drive - math.copysign(1.0, speed) * brake
@@ -504,10 +513,7 @@ class ChassisController:
 
     def _grip(self) -> Floats | float:
         """Return the share of their torque that the wheels have by their loads, (wheels,)."""
-        loads = self._wheels.loads(self._time)
-        if loads is None or not np.isfinite(loads).all():
-            return 1.0
-        return np.clip(loads / (LOADED_SHARE * self.params.static_load), LEAST_GRIP, 1.0)
+        return wheel_grip(self._wheels.loads(self._time), self.params)
 
     def _assist_now(self) -> Assist | None:
         """Return what the rotors do; None if the last command about it is too old."""

@@ -460,5 +460,5 @@ def traction(
         spins = (torque * rolling > 0.0) & (np.abs(rolling) > np.abs(ground))
         slips = slips & (spins | (torque * velocity[0] >= 0.0))
     steps = dt / CUT_TIME
-    kept = np.where(slips, share * LEFT**steps, share + BACK * steps)
+    kept = np.where(slips, share * LEFT**steps, share + np.minimum(BACK, 0.2 * share) * steps)
     return slip, np.minimum(np.maximum(kept, LEAST_SHARE), 1.0)

@@ -17,7 +17,7 @@ import numpy as np
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls, ModelState, Outputs
 from rfly_amphibious.simulation.commands import Mode, RotorQuantity
 from rfly_amphibious.vehicle import state_layout
-from rfly_autonomy.control.chassis_controller import SkidSteer, TractionControl
+from rfly_autonomy.control.chassis_controller import SkidSteer, TractionControl, wheel_grip
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import DRIVEN, ModeInputs, ModeLogic, contact_of, near_ground
 from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
@@ -72,6 +72,7 @@ class Pilot:
         self._skid = SkidSteer(model.params) if model.params.steered == "none" else None
         self._traction = TractionControl(model.params)
         self._wheel_torque = np.zeros(len(model.params.wheels))
+        self._loads = np.zeros(len(model.params.wheels))
         self._steering = 0.0
         self._time = 0.0
         self.modes = [mode]
@@ -135,6 +136,7 @@ class Pilot:
     ) -> ModeInputs:
         """Return the situation on which the transitions of the mode depend."""
         out = self.model.outputs(state, self._controls) if outputs is None else outputs
+        self._loads = out.wheel_load
         wheels_down, load_share = contact_of(out.wheel_load, self.params.mass * GRAVITY)
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
         speed = float(np.linalg.norm(state.velocity))
@@ -196,18 +198,21 @@ class Pilot:
         setpoint = self._setpoint
         speed = float(now.rotation[:, 0] @ now.velocity)
         grade = math.asin(max(-1.0, min(1.0, now.rotation[2, 0])))
+        if setpoint.assist is not None:
+            grade = setpoint.assist.grade(grade)
         if self._skid is None:
             velocity = now.rotation.T @ now.velocity
             steered = self._steering * self.params.steering_sign
             self._traction.update(
                 wheel_speed, steered, velocity, now.rates, self._wheel_torque, self.period
             )
-        drive, brake = self.speed_controller.torques(
-            setpoint.speed, speed, self.period, grade, share=self._traction.share
-        )
+        share = self._traction.share
         if setpoint.assist is not None:
-            drive = setpoint.assist.torques(drive, self.params)
-            brake = setpoint.assist.torques(brake, self.params)
+            grip = wheel_grip(self._loads, self.params)
+            share = setpoint.assist.shares(share, grip, self.params)
+        drive, brake = self.speed_controller.torques(
+            setpoint.speed, speed, self.period, grade, share=share
+        )
         limit = self.speed_controller.steering_limit(speed)
         steering = min(max(setpoint.steering, -limit), limit)
         self._wheel_torque = drive - math.copysign(1.0, speed) * brake

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.axle_lift import (
     ASSISTED_SPEED,
-    FRONT_UP_PITCH,
+    LEAST_FRONT_UP,
     LONGEST_LOWERING,
     LOWERED,
     PITCH_RATE,
@@ -49,13 +49,13 @@ STALL_SHARE = 0.3
 NOSE_IS_UP = math.radians(4.0)
 """Pitch beyond which the front axle is already higher, rad."""
 
-READY = math.radians(5.0)
-"""Deviation of the pitch up to which a vehicle drives on with the front axle lifted, rad."""
+READY = math.radians(2.0)
+"""Pitch below the least one from which a vehicle drives on with the front axle lifted, rad."""
 
-LONGEST_LIFT = 6.0
+LONGEST_LIFT = 10.0
 """Time within which a vehicle with an axle lifted has to move on, s."""
 
-LEAST_SPEED = 0.1
+LEAST_SPEED = 0.05
 """Mean speed with an axle lifted below which it does not move on, m/s."""
 
 FRONT_UP_WAY = 0.5
@@ -299,7 +299,7 @@ class ThrustAssist:
         late = spent > LONGEST_LIFT and self._way - self._lowest < LEAST_SPEED * spent
         if speed == 0.0 or late or self._is_over(moved):
             self._begin(Gait.LOWER, now.time)
-        ready = not assist.is_front or abs(pitch - FRONT_UP_PITCH) < READY
+        ready = not assist.is_front or pitch > LEAST_FRONT_UP - READY
         return AssistStep(most if ready else 0.0, assist, steering)
 
     def _turn(self, time: float, speed: float, askew: float | None) -> AssistStep:
