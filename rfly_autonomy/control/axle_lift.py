@@ -61,7 +61,7 @@ PITCH_RATE = math.radians(15.0)
 INTEGRAL_GAIN = 1.5
 """Gain of the integral of the pitch error, 1/s: the ground turns the body, too."""
 
-MOST_INTEGRAL = math.radians(25.0)
+MOST_INTEGRAL = math.radians(40.0)
 """Largest integral of the pitch error, rad."""
 
 LOWERED = math.radians(4.0)
