@@ -20,7 +20,22 @@ from rfly_autonomy.estimation.estimate import EstimatedMotion
 from rfly_common.arrays import Floats
 
 FRONT_UP_PITCH = math.radians(16.0)
-"""Pitch with the front axle lifted, rad, positive nose up."""
+"""Largest pitch with the front axle lifted, rad, positive nose up."""
+
+LEAST_FRONT_UP = math.radians(8.0)
+"""Least one, to which it is lifted at once, rad."""
+
+SEEK_RATE = math.radians(3.0)
+"""Rate at which it is lifted further while the vehicle does not move, rad/s."""
+
+FOLLOWS = math.radians(1.5)
+"""Deviation up to which the body has followed the wanted pitch, rad."""
+
+MOVES = 0.05
+"""Speed above which it moves, m/s."""
+
+SPEED_TIME = 0.4
+"""Time over which this speed is averaged, s: a wheel that strikes a step bounces back."""
 
 REAR_UP_PITCH = math.radians(-6.0)
 """Pitch with the rear axle lifted, rad."""
@@ -31,23 +46,11 @@ PITCH_FOR_SPEED = 0.2
 It keeps the rotors off the foot of a ramp.
 """
 
-LEAST_FRONT_UP = math.radians(8.0)
-"""Pitch up to which the front axle is lifted without a pause, rad."""
-
-SEEK_RATE = math.radians(3.0)
-"""Rate at which it is lifted further while the vehicle does not move, rad/s."""
-
-FOLLOWS = math.radians(1.5)
-"""Deviation up to which the body has followed, rad."""
-
-SPEED_TIME = 0.4
-"""Time over which its speed is averaged, s."""
-
-MOVES = 0.05
-"""Speed from which it moves, m/s."""
-
 FRONT_UP_THRUST = 0.3
-"""Thrust with the front axle lifted, as a share of the weight."""
+"""Thrust with the front axle lifted, as a share of the weight; more where its moment takes more.
+
+It takes friction away, and pushes the vehicle back.
+"""
 
 REAR_UP_THRUST = 0.84
 """Thrust with the rear axle lifted, as a share of the weight."""
@@ -178,6 +181,9 @@ class AxleLift:
 
         self._thrust = 0.0
         self._integral = 0.0
+        self._speed = 0.0
+        """Averaged speed with the front axle lifted, m/s."""
+
         self._lowers_for = 0.0
         """Time for which the axle has been lowered, s."""
 
@@ -224,30 +230,35 @@ class AxleLift:
     def _hold(self, speed: float, pitch: float, dt: float) -> None:
         """Raise the thrust, and turn to the pitch of the lifted axle at a speed, m/s."""
         rate = PITCH_RATE
-        self._speed -= math.expm1(-dt / SPEED_TIME) * (speed - self._speed)
         if self._order is Assist.LIFT_FRONT:
-            goal = FRONT_UP_PITCH
+            goal, rate = self._front_up(speed, pitch, dt)
             most = FRONT_UP_THRUST
-            if self._pitch >= LEAST_FRONT_UP:
-                if self._speed < -MOVES:
-                    goal = LEAST_FRONT_UP
-                elif self._speed > MOVES or pitch < self._pitch - FOLLOWS:
-                    goal = self._pitch
-                else:
-                    rate = SEEK_RATE
+            leaves_ground = pitch < LEAST_FRONT_UP - FOLLOWS
         else:
             goal = REAR_UP_PITCH + PITCH_FOR_SPEED * max(speed - ASSISTED_SPEED, 0.0)
             goal = min(goal, 0.0)
             most = REAR_UP_THRUST
+            leaves_ground = False
 
         self._thrust = min(self._thrust + THRUST_RATE * dt, most)
         turn = rate * dt
         self._pitch += min(max(goal - self._pitch, -turn), turn)
-        change = INTEGRAL_GAIN * (self._pitch - pitch)
-        if self._order is Assist.LIFT_FRONT and pitch < LEAST_FRONT_UP - FOLLOWS:
-            change = PITCH_RATE
+        change = PITCH_RATE if leaves_ground else INTEGRAL_GAIN * (self._pitch - pitch)
         integral = self._integral + change * dt
         self._integral = min(max(integral, -MOST_INTEGRAL), MOST_INTEGRAL)
+
+    def _front_up(self, speed: float, pitch: float, dt: float) -> tuple[float, float]:
+        """Return the pitch to turn to with the front axle lifted, rad, and the rate, rad/s.
+
+        Each degree costs friction. So the pitch rises slowly while something stops the vehicle, and
+        falls while it slides back.
+        """
+        self._speed -= math.expm1(-dt / SPEED_TIME) * (speed - self._speed)
+        if self._pitch < LEAST_FRONT_UP or self._speed < -MOVES:
+            return LEAST_FRONT_UP, PITCH_RATE
+        if self._speed > MOVES or pitch < self._pitch - FOLLOWS:
+            return self._pitch, PITCH_RATE
+        return FRONT_UP_PITCH, SEEK_RATE
 
     def _lower(self, pitch: float, dt: float) -> bool:
         """Turn the pitch back; return whether the axle stands."""

@@ -59,6 +59,9 @@ LEFT = 0.8
 BACK = 0.05
 """Share of the whole torque that comes back in CUT_TIME without slip."""
 
+BACK_OF_REST = 0.2
+"""Largest share of what is left that comes back in CUT_TIME: else it is too much on ice."""
+
 CUT_TIME = 0.01
 """Time to which LEFT and BACK refer, s."""
 
@@ -460,5 +463,6 @@ def traction(
         spins = (torque * rolling > 0.0) & (np.abs(rolling) > np.abs(ground))
         slips = slips & (spins | (torque * velocity[0] >= 0.0))
     steps = dt / CUT_TIME
-    kept = np.where(slips, share * LEFT**steps, share + np.minimum(BACK, 0.2 * share) * steps)
+    back = np.minimum(BACK, BACK_OF_REST * share)
+    kept = np.where(slips, share * LEFT**steps, share + back * steps)
     return slip, np.minimum(np.maximum(kept, LEAST_SHARE), 1.0)

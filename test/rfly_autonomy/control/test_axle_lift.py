@@ -13,7 +13,7 @@ import pytest
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.axle_lift import Assist, AssistWords, AxleLift
-from rfly_autonomy.control.chassis_controller import ChassisController
+from rfly_autonomy.control.chassis_controller import ChassisController, wheel_grip
 from rfly_autonomy.estimation.estimate import Estimate, EstimatedMotion
 
 DT = 0.02
@@ -34,14 +34,13 @@ def motion(pitch_deg=0.0, speed=0.0):
 @pytest.mark.parametrize(
     ("order", "speed", "pitch", "thrust"),
     [
-        # 0.8 weights/s and 15 deg/s for 2 s, at most 0.5 weights and 14 deg
-        (Assist.LIFT_FRONT, 0.0, 14.0, 0.5),
+        # 0.8 weights/s and 15 deg/s for 2 s, at most 0.84 weights and 6 deg
         (Assist.LIFT_REAR, 0.0, -6.0, 0.84),
         # 0.2 rad for each m/s above 0.6: 4.58 deg at 1.0 m/s
         (Assist.LIFT_REAR, 1.0, -6.0 + 4.584, 0.84),
     ],
 )
-def test_an_axle_that_is_lifted(order, speed, pitch, thrust):
+def test_a_rear_axle_that_is_lifted(order, speed, pitch, thrust):
     """The body follows at once, so the integral stays small: 1.5/s of one step's error."""
     lift = AxleLift()
     wanted = 0.0
@@ -52,6 +51,49 @@ def test_an_axle_that_is_lifted(order, speed, pitch, thrust):
     assert rotor_help.thrust == pytest.approx(thrust)
     assert math.degrees(rotor_help.pitch) == pytest.approx(pitch, abs=0.6)
     assert not lift.stands
+
+
+def lifted_front(seconds, speed, lift, pitch):
+    """Return the pitch, deg, that a body which follows at once has after a time at a speed."""
+    for _ in range(round(seconds / DT)):
+        rotor_help = lift.update(Assist.LIFT_FRONT, motion(pitch, speed), DT)
+        pitch = math.degrees(lift._pitch)
+    assert rotor_help.thrust == pytest.approx(min(0.3, 0.8 * seconds))
+    return pitch
+
+
+def test_a_front_axle_is_lifted_until_the_vehicle_moves_and_lowered_while_it_slides_back():
+    """To 8 deg at 15 deg/s, then 3 deg/s; back at 15 deg/s, 0.1 s after it has begun to slide.
+
+    The averaged speed, with 0.4 s, is 0.05 m/s of 0.2 after 0.4 s * ln(4/3) = 0.115 s.
+    """
+    lift = AxleLift()
+    pitch = lifted_front(8.0 / 15.0 + 1.0, 0.0, lift, 0.0)
+    assert pitch == pytest.approx(11.0, abs=0.15)
+    pitch = lifted_front(2.0, 0.2, lift, pitch)
+    assert pitch == pytest.approx(11.35, abs=0.15)
+    pitch = lifted_front(4.0, 0.0, lift, pitch)
+    assert pitch == pytest.approx(16.0, abs=0.15)
+    pitch = lifted_front(0.5, -0.2, lift, pitch)
+    assert pitch == pytest.approx(16.0 - 15.0 * (0.5 - 0.115), abs=0.4)
+    assert lifted_front(1.0, -0.2, lift, pitch) == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("vehicle", ["scale", "scale_six"])
+def test_wheels_of_one_end_take_over_all_torque_by_their_load(vehicle):
+    """The middle wheels hang as soon as an end is lifted: two of six wheels stand."""
+    params = VehicleParameters.load(vehicle)
+    wheels = len(params.wheels)
+    traction = np.full(wheels, 0.5)
+    shares = Assist.LIFT_FRONT.shares(traction, 1.0, params)
+    expected = np.zeros(wheels)
+    expected[2:4] = 0.5 * wheels / 2.0  # rear left and right
+    assert shares == pytest.approx(expected)
+
+    loads = np.where(np.arange(wheels) == 2, 0.15 * params.static_load, params.static_load)
+    grip = wheel_grip(loads, params)
+    expected[2] *= 0.5  # half of 0.3 of its load
+    assert Assist.LIFT_FRONT.shares(traction, grip, params) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("order", [Assist.LOWER_FRONT, None])
