@@ -4,8 +4,8 @@
 """Thrust-assisted driving: rotors lift one axle while the wheels of the other one drive.
 
 Theory of operation. `ThrustAssist` holds one `Gait`. A vehicle that rolls and gets no further lifts
-the front axle, or the rear one if its nose is up already: before a step, on it, and on a ramp that
-is too slippery. Nose down, the thrust also pulls it forward. It lowers the axle once it has moved
+the front axle, or the rear one if its nose is up already or the front one was lifted in vain:
+before a step, on it, and on a ramp that is too slippery. Nose down, the thrust also pulls it forward. It lowers the axle once it has moved
 on, and rolls again. It only gives orders: the flight controller's `AxleLift` carries them out, and
 the body's rest shows here that the axle is down. docs/model, section 10.9.
 
@@ -225,6 +225,9 @@ class ThrustAssist:
         self._helped_at = -math.inf
         """Way at the first of them, m."""
 
+        self._in_vain = False
+        """True if the front axle was the last one, and lifted in vain: a ramp's foot stops it."""
+
         self._climbs = False
         """True from a stall until the wheels have carried it on, or nothing has helped."""
 
@@ -298,6 +301,7 @@ class ThrustAssist:
         self._lowest = min(self._lowest, self._way)
         late = spent > LONGEST_LIFT and self._way - self._lowest < LEAST_SPEED * spent
         if speed == 0.0 or late or self._is_over(moved):
+            self._in_vain = late and self.gait is Gait.FRONT_UP
             self._begin(Gait.LOWER, now.time)
         ready = not assist.is_front or pitch > LEAST_FRONT_UP - READY
         return AssistStep(most if ready else 0.0, assist, steering)
@@ -359,7 +363,8 @@ class ThrustAssist:
             gait = Gait.TURN
             self._turns += 1
         else:
-            gait = Gait.REAR_UP if pitch > NOSE_IS_UP else Gait.FRONT_UP
+            rear = pitch > NOSE_IS_UP or self._in_vain
+            gait = Gait.REAR_UP if rear else Gait.FRONT_UP
             self._lifts += 1
 
         self._climbs = self._turns <= MOST_TURNS and self._lifts <= MOST_LIFTS
