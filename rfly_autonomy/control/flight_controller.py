@@ -220,6 +220,11 @@ class FlightController:
         """Rotors (from 0) that no longer turn, as reported or noticed."""
         return tuple(sorted(self.flight_modes.failed_rotors))
 
+    @property
+    def is_ready(self) -> bool:
+        """True once its motion is known, by the first estimate."""
+        return self._situation is not None
+
     def request(self, word: str) -> str:
         """Carry out a request of WORDS; return "" if it is obeyed, else the reason of the refusal.
 

@@ -5,9 +5,10 @@
 
 Theory of operation. `ThrustAssist` holds one `Gait`. A vehicle that rolls and gets no further lifts
 the front axle, or the rear one if its nose is up already or the front one was lifted in vain:
-before a step, on it, and on a ramp that is too slippery. Nose down, the thrust also pulls it forward. It lowers the axle once it has moved
-on, and rolls again. It only gives orders: the flight controller's `AxleLift` carries them out, and
-the body's rest shows here that the axle is down. docs/model, section 10.9.
+before a step, on it, and on a ramp that is too slippery. Nose down, the thrust also pulls it
+forward. It lowers the axle once it has moved on, and rolls again. It only gives orders: the flight
+controller's `AxleLift` carries them out, and the body's rest shows here that the axle is down.
+docs/model, section 10.9.
 
 On a slope it drives straight up, whatever its path, where it begins or after a stall, until its
 wheels have carried it on: askew, the thrust would push it to the side. The attitude shows the

@@ -9,6 +9,8 @@ same stamp.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -97,6 +99,10 @@ def follow_gains(
 
 
 MODE_PERIOD_S = 0.5
+
+EARLY_S = 1.0
+"""Time for which a request waits for the first estimate, s: others may know it a moment before."""
+
 IN_THE_AIR = tuple(mode for mode in Mode if mode not in (Mode.DISARMED, Mode.DRIVE))
 
 
@@ -125,6 +131,11 @@ class FlightControlTopics:
         self._base = frame_of(vehicle, "base_link")
         self._mode: Mode | None = None
         self._mode_message = VehicleMode()
+        self._early = ""
+        """Request that came before the first estimate; empty: none."""
+
+        self._early_at = -math.inf
+        """Time at which it came, s."""
 
         self._modes = publisher(node, VehicleMode, "mode", LATCHED)
         self.loop = ControlLoop(
@@ -166,19 +177,29 @@ class FlightControlTopics:
 
     def _step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
         command = rotor_command_to_msg(self._flight.step(estimate, dt))
+        if self._early and self._flight.is_ready:
+            self._decide_early()
         self._publish_change()  # before the command, so that its receiver knows the mode by then
         return command
 
     def _on_cmd_mode(self, message: String) -> None:
+        """Decide on a request; one that comes before the first estimate waits for it."""
+        if message.data in WORDS and not self._flight.is_ready:
+            self._early = message.data
+            self._early_at = time.monotonic()
+        else:
+            self._request(message.data)
+
+    def _request(self, word: str) -> None:
         try:
-            why_not = self._flight.request(message.data)
+            why_not = self._flight.request(word)
         except CommandError as error:
             why_not = str(error)
 
         if why_not:
-            counter = "refused_modes" if message.data in WORDS else "unknown_modes"
-            text = f"cmd/mode {message.data!r} refused: {why_not}"
-            self._diagnostics.refuse(counter, text, subject=message.data)
+            counter = "refused_modes" if word in WORDS else "unknown_modes"
+            text = f"cmd/mode {word!r} refused: {why_not}"
+            self._diagnostics.refuse(counter, text, subject=word)
 
         self._publish_change()
         self._changed()
@@ -235,8 +256,16 @@ class FlightControlTopics:
         self._mode_message.header.stamp = ns_to_stamp(self.loop.stamp_ns)
         self._modes.publish(self._mode_message)
 
+    def _decide_early(self) -> None:
+        """Decide on the request that came before the first estimate."""
+        word = self._early
+        self._early = ""
+        self._request(word)
+
     def _repeat_mode(self) -> None:
         self._modes.publish(self._mode_message)
+        if self._early and time.monotonic() - self._early_at > EARLY_S:
+            self._decide_early()
 
     def values(self) -> dict[str, Any]:
         """Values for diagnostics, in addition to the text."""

@@ -10,9 +10,10 @@ and landings connect the layers straight up and down, on ground less steep than
 and the one that only flies; of those that are possible the cheapest is taken.
 
 A class that rolls has each of them a second time. In the graph take-offs and landings have the
-energy of rolling ones then, wherever that is less. In the plan those roll that save energy and have
-a straight track: along the flight, before or beyond the place where the vehicle leaves its way on
-the ground or comes back to it, or at the ends of a flight that nothing is driven before or after.
+energy of rolling ones then, at the heights at which it rolls. In the plan those roll that save
+energy and have a straight track: along the flight, before or beyond the place where the vehicle
+leaves its way on the ground or comes back to it, or at the ends of a flight that nothing is driven
+before or after.
 """
 
 from __future__ import annotations
@@ -387,8 +388,8 @@ class _MixedPlanner:
     def _taken_off(self, points: Floats, height: Floats, rolls: bool) -> list[Edges]:
         """Return edges up and down where the vehicle can land, to a height, (n,), m.
 
-        With `rolls` their energy is that of rolling where that is less, as if all ground allowed
-        it.
+        With `rolls` their energy is that of rolling at heights at which it rolls, as if all ground
+        allowed it.
         """
         node = np.flatnonzero(self._can_land(points[:, 0], points[:, 1]))
         still = np.zeros(len(node))
@@ -398,10 +399,9 @@ class _MixedPlanner:
         up = up + self._fly.takeoff_energy
         down = down + self._fly.landing_energy + self._drive.start_energy
         if rolls and self._rolling is not None:
-            saved = self._rolling.saved_by_take_off(height[node])
-            up = np.maximum(up - np.maximum(saved, 0.0), LEAST_ENERGY)
-            saved = self._rolling.saved_by_landing(height[node])
-            down = np.maximum(down - np.maximum(saved, 0.0), LEAST_ENERGY)
+            saved_up, saved_down = self._rolling.hoped(height[node])
+            up = np.maximum(up - saved_up, LEAST_ENERGY)
+            down = np.maximum(down - saved_down, LEAST_ENERGY)
         return [(node, node + len(points), up), (node + len(points), node, down)]
 
 

@@ -94,6 +94,15 @@ class RollingFlights:
 
     # --- energy
 
+    def hoped(self, height: Floats) -> tuple[Floats, Floats]:
+        """Return the energies, J, that take-offs to heights (m) and landings save if they roll.
+
+        They are 0 where these do not roll, whatever the ground.
+        """
+        up = np.where(self._rolls_off(height), self.saved_by_take_off(height), 0.0)
+        down = np.where(self._rolls_out(height), self.saved_by_landing(height), 0.0)
+        return up, down
+
     def saved_by_take_off(self, height: Any) -> Any:
         """Return the energy, J, that a rolling take-off to a height (m) saves; below 0: costs."""
         fly = self._fly
@@ -120,12 +129,12 @@ class RollingFlights:
         glide = rolling.flare_energy + rolling.sink_power * height / rolling.sink_rate
         return glide - self._drive.energy(self._vehicle.mass, rolling.glide_way(height), 0.0)
 
-    def _rolls_off(self, height: float) -> bool:
-        """Return whether a take-off to a height, m, rolls."""
+    def _rolls_off(self, height: Any) -> Any:
+        """Return whether take-offs to heights, m, roll."""
         return rolls_at(height, self._rolling.highest_takeoff)
 
-    def _rolls_out(self, height: float) -> bool:
-        """Return whether a landing from a height, m, rolls."""
+    def _rolls_out(self, height: Any) -> Any:
+        """Return whether landings from heights, m, roll."""
         return rolls_at(height, self._rolling.highest_landing)
 
     def _gained_by(self, speed: float) -> float:

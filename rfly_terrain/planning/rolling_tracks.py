@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -38,13 +39,13 @@ LEAST_HEIGHT = 0.5
 """Height of a flight's ends above the ground from which a vehicle rolls off and out, m."""
 
 
-def rolls_at(height: float, highest: float) -> bool:
-    """Return whether a flight begins or ends rolling at a height above the ground, m.
+def rolls_at(height: Any, highest: float) -> Any:
+    """Return whether flights begin or end rolling at heights above the ground, m.
 
     `highest`: the height, m, from which on rolling saves nothing. The planner and those who follow
     its plans choose by this rule.
     """
-    return LEAST_HEIGHT < height < highest
+    return (height > LEAST_HEIGHT) & (height < highest)
 
 
 def track_problem(

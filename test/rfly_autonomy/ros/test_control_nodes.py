@@ -254,6 +254,24 @@ def test_words_are_taken_or_refused_with_the_reason(free):
     plant.say("arm", "DRIVE")
 
 
+def test_a_request_before_the_first_estimate_waits_for_it_a_second(domain_id):
+    """Guidance may know an estimate a moment before the controller does."""
+    flight, chassis = started(False, "bug", domain_id)
+    peer = Peer(domain_id, events=True)
+    with flight, chassis:
+        plant = Plant(peer, "bug", False)
+        peer.spin_until(lambda: plant.mode == "DISARMED")
+        peer.spin_until(lambda: plant.words.get_subscription_count() == 1)
+        plant.say("takeoff")
+        text = "cmd/mode 'takeoff' refused: nothing is known of the vehicle yet: no estimate"
+        plant.peer.spin_until(lambda: text in flight.output)
+
+        plant.say("arm")
+        plant.run_until(lambda: plant.mode == "DRIVE")
+        assert flight.output.count(" refused: ") == 1
+    peer.close()
+
+
 def test_an_axle_is_lifted_by_topic(free):
     from std_msgs.msg import String
 

@@ -71,6 +71,18 @@ def test_what_rolling_saves_by_hand():
     assert flights.saved_by_landing(40.0) < 0.0
 
 
+def test_the_graph_hopes_for_rolling_only_where_the_rule_lets_it_roll():
+    """Above 0.5 m, and below 50 m (a take-off) or 20 m (a landing), though it saved energy there."""
+    flights = RollingFlights(Planner(ground()), MULE, MULE.rolling, None)
+    heights = np.array((0.5, 3.0, 19.0, 20.0, 30.0, 50.0))
+    up, down = flights.hoped(heights)
+    saved = flights.saved_by_take_off(heights), flights.saved_by_landing(heights)
+    assert up == pytest.approx(np.where([0, 1, 1, 1, 1, 0], saved[0], 0.0))
+    assert down == pytest.approx(np.where([0, 1, 1, 0, 0, 0], saved[1], 0.0))
+    assert (up[1], down[1]) > (0.0, 0.0)
+    assert saved[0][0] > 0.0
+
+
 def test_the_energy_of_a_plan_by_hand():
     """It climbs at 4 m/s, flies with 1 m/s² until it has to slow down, glides at 2 m/s, drives."""
     plan = plan_over(ground(), MULE)
