@@ -72,7 +72,7 @@ def test_what_rolling_saves_by_hand():
 
 
 def test_the_graph_hopes_for_rolling_only_where_the_rule_lets_it_roll():
-    """Above 0.5 m, and below 50 m (a take-off) or 20 m (a landing), though it saved energy there."""
+    """Above 0.5 m and below 50 m (a take-off) or 20 m (a landing), though more saves energy."""
     flights = RollingFlights(Planner(ground()), MULE, MULE.rolling, None)
     heights = np.array((0.5, 3.0, 19.0, 20.0, 30.0, 50.0))
     up, down = flights.hoped(heights)
