@@ -4,7 +4,7 @@
 """Node set of land-air vehicles, for `launch/amphibious.launch.py` and `rfly up amphibious`.
 
 Each vehicle has its own namespace, NAME_1, NAME_2, …; terrain and bridge serve all of them. An
-autopilot is started next to them, by the commands that `start_commands` returns.
+autopilot is started next to them, by the commands of `autopilot_commands`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,38 +206,20 @@ def amphibious_nodes(arguments: Mapping[str, str]) -> list[StartedNode]:
         )
     count = _integer("count", settings["count"], 1, MAX_VEHICLES)
 
+    # one commander of the vehicle, and what follows from it
     if settings["autopilot"]:
         settings["vehicle"] = settings["vehicle"] or "scale_quad"
         settings["lock_step"] = (
             "true"  # on a busy computer the one that is faster waits for the other
         )
-    if settings["autopilot"] and settings["controller"]:
-        raise ValueError(
-            f"controller: {settings['controller']}, but autopilot says {settings['autopilot']}: "
-            "expected one"
-        )
-
-    _check_ros2_control(settings)
-    _check_policy(settings)
-
+    _check_one_commander(settings)
     if settings["mavlink"] == "true":
         settings["autostart"] = "false"
     settings["use_sim_time"] = use_sim_time(settings)
 
     facts = _facts(settings)
     _check_mavlink(settings, facts)
-
-    if settings["policy"]:
-        from rfly_lab.learning.policy_pilot import PolicyPilot
-
-        pilot = PolicyPilot.load(settings["policy"], facts.vehicle, settings["sensors"])
-        settings["sensors"] = settings["sensors"] or pilot.policy.facts.sensors
-    if settings["sensors"]:
-        from rfly_amphibious.sensors.sensor_parameters import SensorParameters
-
-        SensorParameters.load(settings["sensors"])
-    if settings["autopilot"] == "px4":
-        _check_px4(facts.vehicle, settings["sensors"])
+    settings["sensors"] = _sensors(settings, facts)
 
     # arguments that follow from the scenario
     settings["map_search_path"] = os.pathsep.join(
@@ -509,21 +490,20 @@ def _check_mavlink(settings: Mapping[str, str], facts: Facts) -> None:
         )
 
 
-def _check_ros2_control(settings: Mapping[str, str]) -> None:
-    """Raise ValueError for other commands in addition to those of ros2_control."""
-    others = [name for name in ("autopilot", "controller", "mavlink") if is_given(settings, name)]
-    if settings["ros2_control"] == "true" and others:
-        raise ValueError(f"ros2_control: {others[0]} commands the vehicle too: expected one")
-
-
-def _check_policy(settings: Mapping[str, str]) -> None:
-    """Raise ValueError for other commands in addition to a policy's."""
-    if not settings["policy"]:
-        return
-    others = ("autopilot", "controller", "ros2_control", "mavlink")
-    commanding = [name for name in others if is_given(settings, name)]
-    if commanding:
-        raise ValueError(f"policy: {commanding[0]} commands the vehicle too: expected one")
+def _check_one_commander(settings: Mapping[str, str]) -> None:
+    """Raise ValueError for arguments by which two commands would reach the vehicle."""
+    if settings["autopilot"] and settings["controller"]:
+        raise ValueError(
+            f"controller: {settings['controller']}, but autopilot says {settings['autopilot']}: "
+            "expected one"
+        )
+    for name, others in (
+        ("ros2_control", ("autopilot", "controller", "mavlink")),
+        ("policy", ("autopilot", "controller", "ros2_control", "mavlink")),
+    ):
+        commanding = [other for other in others if is_given(settings, other)]
+        if is_given(settings, name) and commanding:
+            raise ValueError(f"{name}: {commanding[0]} commands the vehicle too: expected one")
 
 
 def _executables(settings: Mapping[str, str]) -> list[NodeDescription]:
@@ -566,6 +546,26 @@ def _state_publisher(settings: Mapping[str, str], facts: Facts, number: int) -> 
     return StartedNode(_STATE_PUBLISHER, namespace, parameters | sim_time, package=_STATE_PUBLISHER)
 
 
+def _sensors(settings: Mapping[str, str], facts: Facts) -> str:
+    """Return the sensor set, by default a policy's; "": the vehicle's own.
+
+    Raise ConfigError for one that can't be read, or with which policy or PX4 cannot fly.
+    """
+    sensors = settings["sensors"]
+    if settings["policy"]:
+        from rfly_lab.learning.policy_pilot import PolicyPilot
+
+        pilot = PolicyPilot.load(settings["policy"], facts.vehicle, sensors)
+        sensors = sensors or pilot.policy.facts.sensors
+    if sensors:
+        from rfly_amphibious.sensors.sensor_parameters import SensorParameters
+
+        SensorParameters.load(sensors)
+    if settings["autopilot"] == "px4":
+        _check_px4(facts.vehicle, sensors)
+    return sensors
+
+
 def _check_px4(vehicle: str, sensors: str) -> None:
     """Raise ConfigError for a vehicle or sensors with which PX4 cannot fly."""
     from rfly_amphibious.sensors.sensor_parameters import SensorParameters
@@ -581,86 +581,3 @@ def _integer(name: str, text: str, low: int, high: int) -> int:
     if not (text.isdecimal() and low <= int(text) <= high):
         raise ValueError(f"{name}: {text!r}, expected a whole number from {low} to {high}")
     return int(text)
-
-
-_PX4 = "build/px4_sitl_default/bin/px4"
-"""PX4's SITL below the folder of its sources."""
-
-
-def start_commands(autopilot: str, nodes: Sequence[StartedNode]) -> list[str]:
-    """Return lines that explain how to start the autopilot of each vehicle.
-
-    `autopilot` is the argument of `amphibious_nodes`, `nodes` is its result.
-    """
-    link = {"px4": MAVLINK, "ardupilot": ARDUPILOT}.get(autopilot)
-    if link is None:
-        return []
-
-    lines = []
-    sets = {
-        node.namespace: _sets(node) for node in nodes if node.executable == SIMULATION.executable
-    }
-    for node in nodes:
-        if node.executable != link.executable:
-            continue
-        if link is MAVLINK:
-            lines += _px4(node, sets[node.namespace])
-        else:
-            lines += _ardupilot(node, sets[node.namespace], _origin(nodes))
-    return lines
-
-
-def _sets(node: StartedNode) -> str:
-    """Return the options that name the vehicle and the sensors of a simulation."""
-    names = {name: node.parameters.get(name, "") for name in ("vehicle", "sensors")}
-    paths = {
-        name: str(Path(value).resolve()) if Path(value).is_file() else value
-        for name, value in names.items()
-    }
-    return " ".join(f"--{name} {shlex.quote(path)}" for name, path in paths.items() if path)
-
-
-def _px4(node: StartedNode, sets: str) -> list[str]:
-    """Return the lines for PX4, whose instance follows from the port."""
-    instance = node.parameters["port"] - MAVLINK_PORT
-    file = f"{node.namespace}.px4"
-    return [
-        f"PX4 for {node.namespace}, in the folder of PX4's sources:",
-        f"    rfly sim px4-params {file} {sets} --overwrite",
-        f"    (set -a; . ./{file}; exec {_PX4} -i {instance})",
-    ]
-
-
-def _ardupilot(node: StartedNode, sets: str, origin: Sequence[float]) -> list[str]:
-    """Return the lines for ArduPilot: Copter if it has the vehicle's frame, else Rover."""
-    from rfly_amphibious.vehicle.parameters import VehicleParameters
-    from rfly_common.errors import ConfigError
-    from rfly_mavlink.autopilots.ardupilot_parameters import frame_of
-
-    try:
-        frame_of(VehicleParameters.load(node.parameters["vehicle"]))
-    except ConfigError:
-        firmware = "rover"
-    else:
-        firmware = "copter"
-
-    instance = (node.parameters["port"] - ARDUPILOT_PORT) // ARDUPILOT_PORTS
-    file = f"{node.namespace}.parm"
-    home = ",".join(f"{value:.10g}" for value in (*origin, 0.0))
-    return [
-        f"ArduPilot for {node.namespace}:",
-        f"    rfly sim ardupilot-params {file} {sets} --firmware {firmware} --overwrite",
-        f"    ardu{firmware} --model JSON:127.0.0.1 --home {home} --defaults {file} -I{instance}",
-    ]
-
-
-def _origin(nodes: Sequence[StartedNode]) -> tuple[float, float, float]:
-    """Return latitude, longitude (deg) and altitude (m) of the world's origin."""
-    from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
-    from rfly_terrain.tiles.open_terrain import open_terrain
-
-    for node in nodes:
-        if node.executable == TERRAIN.executable:
-            folders = node.parameters.get("map_search_path", ())
-            return open_terrain(node.parameters["map"], folders).geo_origin or DEFAULT_GEO_ORIGIN
-    return DEFAULT_GEO_ORIGIN

@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from rfly_trajectory.ros.avoidance_topics import KeptClear
     from rfly_trajectory.ros.trajectory_node import TrajectoryNode
 
+Refusal = tuple[bool, int, str]
+"""Whether it holds, the code of the answer, and the reason."""
+
 BATCH_S = 0.005
 """Wall time of consecutive steps before messages and services have their turn, s."""
 DIFFERENCE_S = 1e-3
@@ -293,77 +296,18 @@ class FleetEntities:
 
     def _spawn_one(self, request: Any, response: Any) -> Any:
         fleet = self._node.fleet
-        codes = SpawnEntity.Response
-        resource = getattr(request, "entity_resource", request)  # since 2.0 within a Resource
         namespace = request.entity_namespace.strip("/")
-
-        known = ", ".join(s.uri for s in SPAWNABLES.values())
-        kind = resource.uri.removeprefix(SCHEME)
-        what, reason = _find(kind)
         taken = {vehicle.name for vehicle in fleet.vehicles} if fleet is not None else set()
-        full = f"{namespace}/{request.name}" if namespace else request.name
+        resource = getattr(request, "entity_resource", request)  # since 2.0 within a Resource
+        what, reason = _find(resource.uri.removeprefix(SCHEME))
 
         # the first refusal that holds
-        refusals = (
-            (fleet is None, Result.RESULT_INCORRECT_STATE, NO_GROUND),
-            (
-                self._node.areas is not None and self._node.kept_clear is not None,
-                Result.RESULT_FEATURE_UNSUPPORTED,
-                "vehicles of other areas could not keep clear of it: spawn without avoidance, or "
-                "without an area",
-            ),
-            (
-                not resource.uri and not resource.resource_string,
-                codes.NO_RESOURCE,
-                f"no uri: expected {known}",
-            ),
-            (
-                not resource.uri,
-                Result.RESULT_FEATURE_UNSUPPORTED,
-                f"a resource_string: expected a uri of {known}",
-            ),
-            (
-                not resource.uri.startswith(SCHEME),
-                codes.UNSUPPORTED_FORMAT,
-                f"{resource.uri!r}: expected {known}",
-            ),
-            (
-                kind in NOT_SPAWNED,
-                Result.RESULT_FEATURE_UNSUPPORTED,
-                f"{resource.uri!r}: {NO_LAND_AIR}",
-            ),
-            (
-                what is None,
-                Result.RESULT_NOT_FOUND,
-                f"{resource.uri!r}: {reason}",
-            ),
-            (
-                namespace and not is_name(namespace),
-                codes.NAMESPACE_INVALID,
-                f"namespace {namespace!r}",
-            ),
-            (
-                not request.name and not request.allow_renaming,
-                codes.NAME_INVALID,
-                "no name, and none may be chosen",
-            ),
-            (
-                request.name and ("/" in request.name or not is_name(full)),
-                codes.NAME_INVALID,
-                _name_text(full),
-            ),
-            (
-                full in taken and not request.allow_renaming,
-                codes.NAME_NOT_UNIQUE,
-                f"name {full!r} is taken",
-            ),
-            (
-                len(self._spawned) >= MAX_SPAWNED,
-                Result.RESULT_OPERATION_FAILED,
-                f"{MAX_SPAWNED} are spawned already",
-            ),
-        )
-        for holds, code, text in refusals:
+        for holds, code, text in (
+            *self._refusals(),
+            *_resource_refusals(resource),
+            (what is None, Result.RESULT_NOT_FOUND, f"{resource.uri!r}: {reason}"),
+            *_name_refusals(request, namespace, taken),
+        ):
             if holds:
                 response.result = result(code, text)
                 return response
@@ -375,12 +319,30 @@ class FleetEntities:
             axes = entity_services.axes_of(frame, self._follow.frames.axes)
             self._add(what, name, entity_services.msg_to_pose(request.initial_pose.pose, axes))
         except PlacementError as error:
-            response.result = result(codes.INVALID_POSE, str(error))
+            response.result = result(SpawnEntity.Response.INVALID_POSE, str(error))
             return response
 
         response.result = result(Result.RESULT_OK)
         response.entity_name = name
         return response
+
+    def _refusals(self) -> list[Refusal]:
+        """Return what may hinder this node from taking another vehicle."""
+        apart = self._node.areas is not None and self._node.kept_clear is not None
+        return [
+            (self._node.fleet is None, Result.RESULT_INCORRECT_STATE, NO_GROUND),
+            (
+                apart,
+                Result.RESULT_FEATURE_UNSUPPORTED,
+                "vehicles of other areas could not keep clear of it: spawn without avoidance, or "
+                "without an area",
+            ),
+            (
+                len(self._spawned) >= MAX_SPAWNED,
+                Result.RESULT_OPERATION_FAILED,
+                f"{MAX_SPAWNED} are spawned already",
+            ),
+        ]
 
     def _add(self, what: Spawnable, name: str, pose: Pose) -> None:
         fleet = self._node.fleet
@@ -457,6 +419,44 @@ def _find(kind: str) -> tuple[Spawnable | None, str]:
         return find_spawnable(kind), ""
     except ConfigError as error:
         return None, str(error)
+
+
+def _resource_refusals(resource: Any) -> list[Refusal]:
+    """Return what may be wrong with a resource, which names a kind of vehicle."""
+    codes = SpawnEntity.Response
+    unsupported = Result.RESULT_FEATURE_UNSUPPORTED
+    uri = resource.uri
+    known = ", ".join(spawnable.uri for spawnable in SPAWNABLES.values())
+    is_empty = not uri and not resource.resource_string
+    is_land_air = uri.removeprefix(SCHEME) in NOT_SPAWNED
+    return [
+        (is_empty, codes.NO_RESOURCE, f"no uri: expected {known}"),
+        (not uri, unsupported, f"a resource_string: expected a uri of {known}"),
+        (not uri.startswith(SCHEME), codes.UNSUPPORTED_FORMAT, f"{uri!r}: expected {known}"),
+        (is_land_air, unsupported, f"{uri!r}: {NO_LAND_AIR}"),
+    ]
+
+
+def _name_refusals(request: Any, namespace: str, taken: set[str]) -> list[Refusal]:
+    """Return what may be wrong with the requested name."""
+    codes = SpawnEntity.Response
+    may_rename = request.allow_renaming
+    full = f"{namespace}/{request.name}" if namespace else request.name
+    is_wrong = bool(request.name) and ("/" in request.name or not is_name(full))
+    return [
+        (
+            bool(namespace) and not is_name(namespace),
+            codes.NAMESPACE_INVALID,
+            f"namespace {namespace!r}",
+        ),
+        (
+            not request.name and not may_rename,
+            codes.NAME_INVALID,
+            "no name, and none may be chosen",
+        ),
+        (is_wrong, codes.NAME_INVALID, _name_text(full)),
+        (full in taken and not may_rename, codes.NAME_NOT_UNIQUE, f"name {full!r} is taken"),
+    ]
 
 
 def _shared_text(name: str) -> str:

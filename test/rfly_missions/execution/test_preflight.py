@@ -10,7 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from rfly_missions.execution.preflight import Demands, planned_way, preflight, repaired
+from rfly_missions.execution.planned_way import planned_way
+from rfly_missions.execution.preflight import Demands, preflight, repaired
 from rfly_missions.mission.clearance import Boxes, height_over_ground, near_boxes
 from rfly_missions.mission.items import MissionItem, MissionMode
 from rfly_terrain.height_map.height_map import HeightMap
