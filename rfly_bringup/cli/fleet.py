@@ -100,8 +100,7 @@ def check(
         wheel_gaps,
     )
 
-    if out is not None:
-        options.check_target(out, overwrite)
+    options.check_target(out, overwrite)
     fleet = _load(file, map_name, search_path, max_vehicles)
     gaps = wheel_gaps(fleet)
 
@@ -227,7 +226,7 @@ def deconflict(
     from rfly_trajectory.fleet.deconflict import deconflict as deconflicted
     from rfly_trajectory.fleet.fleet_file import FleetFile
 
-    options.check_new_file("--out", str(out), overwrite)
+    options.check_target(out, overwrite)
     given = _read(lambda: FleetFile(file, max_vehicles))
     fleet = _on_map(given.fleet, map_name, search_path)
     with options.status("looking for a way for each vehicle"):

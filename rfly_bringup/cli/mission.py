@@ -256,7 +256,7 @@ def fly(
         rfly mission fly survey.plan --map JacksboroFault --uav-type fixed-wing --too-low refuse
     """
     options.check_new_picture(plot, overwrite)
-    options.check_new_file("--csv", csv, overwrite)
+    options.check_target(csv, overwrite)
     mission, terrain, origin = read(
         file, map, search_path, geo_origin, default_radius, loiter_radius
     )
@@ -522,8 +522,7 @@ def preflight(
 
     if map is None:
         raise ConfigError("--map: missing; the check needs the ground of a map")
-    if repair is not None:
-        options.check_target(Path(repair), overwrite)
+    options.check_target(repair, overwrite)
     if bool(battery) != bool(power):
         raise ConfigError("--battery and --power: expected both or neither")
 

@@ -108,7 +108,8 @@ def metres(text: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise typer.BadParameter(f"{text!r}: expected a finite number of metres")
+        hint = "; a space parts X and Y" if "," in text else ""
+        raise typer.BadParameter(f"{text!r}: expected a finite number of metres{hint}")
     return value
 
 
@@ -347,27 +348,22 @@ def given(values: Numbers, option: str) -> Numbers | None:
     return values
 
 
-def check_target(out: Path, overwrite: bool) -> None:
+def check_target(target: Path | str | None, overwrite: bool) -> None:
     """Raise FileExistsError if a command would write over a file without --overwrite.
 
-    ConfigError for a named pipe or a socket: to open a pipe would wait for its reader.
+    ConfigError for a folder that is missing, and for a named pipe or a socket: to open a pipe would
+    wait for its reader. None: nothing will be written.
     """
+    if target is None:
+        return
+    out = Path(target)
+    folder = out.absolute().parent
+    if not folder.is_dir():
+        raise ConfigError(f"{out}: there is no folder {folder}")
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or add --overwrite")
     if (out.is_fifo() or out.is_socket()) and not out.is_relative_to("/dev"):
         raise ConfigError(f"{out}: a pipe or a socket, expected a regular file")
-
-
-def check_new_file(option: str, target: str | None, overwrite: bool) -> None:
-    """Raise an error if a long run could not write its result: no such folder, or the file exists.
-
-    Raise ConfigError or FileExistsError; `target` None: nothing will be written.
-    """
-    if target is not None:
-        folder = Path(target).absolute().parent
-        if not folder.is_dir():
-            raise ConfigError(f"{option}: {target}: there is no folder {folder}")
-        check_target(Path(target), overwrite)
 
 
 def check_cluster(jobs: int | None, dask: str | None) -> None:
@@ -388,7 +384,7 @@ def check_new_picture(path: Path | str | None, overwrite: bool) -> None:
     if path is not None:
         from rfly_terrain.plots.relief import check_picture_format
 
-        check_target(Path(path), overwrite)
+        check_target(path, overwrite)
         check_picture_format(path)
 
 

@@ -124,8 +124,7 @@ def plan(given: PlanOptions) -> None:
         )
     vehicle = find_class(load_vehicle_classes(given.classes), given.vehicle_class)
     options.check_new_picture(given.out, given.overwrite)
-    if given.csv is not None:
-        options.check_target(Path(given.csv), given.overwrite)
+    options.check_target(given.csv, given.overwrite)
 
     # plan
     if given.mode is not PlanMode.fly:

@@ -110,8 +110,7 @@ def sweep(
 
     # check the arguments before the long work
     options.check_cluster(jobs, dask)
-    for option, target in (("--out", out), ("--plot", plot)):
-        options.check_new_file(option, target, overwrite)
+    options.check_target(out, overwrite)
     options.check_new_picture(plot, overwrite)
     if out is not None:
         check_table(Path(out))
@@ -246,10 +245,9 @@ class RunOptions:
         from rfly_lab.runs.mcap_log import check_mcap
         from rfly_lab.runs.table_log import check_run_format
 
-        for option, target in self.files().items():
-            options.check_new_file(option, target, self.overwrite)
         options.check_new_picture(self.plot, self.overwrite)
         for target in (self.csv, self.mcap):
+            options.check_target(target, self.overwrite)
             if target is not None:
                 check_run_format(Path(target))
         if self.mcap is not None:
@@ -526,8 +524,7 @@ def urdf(
     from rfly_amphibious.description.urdf import vehicle_urdf
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-    if out is not None:
-        options.check_target(out, overwrite)
+    options.check_target(out, overwrite)
 
     meshes = {}
     for text in mesh or ():

@@ -80,7 +80,7 @@ def faults(
     # check the arguments before the long work
     cases = chosen_cases(part or (), kind or (), mode or ())
     if page is not None and not is_matrix_page(Path(page)):
-        options.check_new_file("--page", page, overwrite)
+        options.check_target(page, overwrite)
     if out is not None and overwrite:
         Path(out).unlink(missing_ok=True)
 

@@ -16,7 +16,6 @@ from rfly_bringup.cli.options import (
     MaybePath,
     MaybeText,
     Overwrite,
-    check_new_file,
     check_new_picture,
     check_target,
     file_option,
@@ -95,10 +94,9 @@ def fit(
         return
 
     assert log is not None
-    check_new_file("--plot", plot, overwrite)
+    check_target(plot, overwrite)
     check_new_picture(plot, overwrite)
-    if out is not None:
-        check_target(out, overwrite)
+    check_target(out, overwrite)
 
     with status(f"reading {log}"):
         recorded = read_log(log, guess, namespace)
@@ -163,7 +161,7 @@ def modes(
     )
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-    check_new_file("--plot", plot, overwrite)
+    check_target(plot, overwrite)
     check_new_picture(plot, overwrite)
     params = VehicleParameters.load(vehicle)
     found = suspension_modes(params)

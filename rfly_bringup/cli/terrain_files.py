@@ -322,8 +322,7 @@ def export(
     if world is not None and sdf is None:
         raise typer.BadParameter("--world is for --sdf FOLDER")
 
-    if out is not None:
-        options.check_target(out, overwrite)
+    options.check_target(out, overwrite)
 
     # the map, placed on the earth
     placed, folders = read_world(world, search_path)

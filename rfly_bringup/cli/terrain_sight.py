@@ -85,8 +85,7 @@ def profile(
     from rfly_terrain.plots.overlays import write_profile
 
     for file in (out, save):
-        if file is not None:
-            options.check_target(file, overwrite)
+        options.check_target(file, overwrite)
     name = options.chosen_map(name, map_name)
     terrain = options.open_map(name, search_path, third_pixel)
 

@@ -252,7 +252,7 @@ def _check(given: ViewOptions) -> None:
     """Raise ConfigError for options that no window can have."""
     film = given.film
     if film is not None:
-        options.check_new_file("--film", str(film), given.overwrite)
+        options.check_target(film, given.overwrite)
         if film.suffix not in _FILMS:
             raise ConfigError(f"--film {film}: expected a name that ends in {' or '.join(_FILMS)}")
     require("viser", "rfly view")

@@ -46,7 +46,7 @@ MAX_POLICY_BYTES = 8 * 1024 * 1024
 
 def shipped_policy(task: str) -> Path:
     """Return the file of the policy that is shipped for a task. Raise ConfigError if none is."""
-    check_choice("task", task, shipped_names("rfly_lab", "policies", ".onnx"))
+    check_choice("policy", task, shipped_names("rfly_lab", "policies", ".onnx"))
     return Path(__file__).parents[1] / "data" / "policies" / f"{task}.onnx"
 
 

@@ -254,7 +254,7 @@ def test_notes_of_what_lies_below_home_and_of_rally_points(rfly, plan):
             ("fly", "some.plan", "--uav-type", "ground"),
             "mission item 0: TAKEOFF, which a ground vehicle can't do",
         ),
-        (("fly", "some.plan", "--csv", "no/track.csv"), "--csv: no/track.csv: there is no folder"),
+        (("fly", "some.plan", "--csv", "no/track.csv"), "no/track.csv: there is no folder"),
         (("fly", "some.plan", "--loiter-radius", "nan"), "--loiter-radius"),
     ],
 )

@@ -44,6 +44,8 @@ def test_no_arguments_show_the_help_and_nothing_else(rfly, arguments):
         (("terrain", "inffo"), "No such command 'inffo'. Did you mean 'info'? rfly terrain has "),
         (("sim", "urdf", "--vehicle"), "option: --vehicle; write it alone: rfly sim urdf SET"),
         (("mission", "start", "--file", "x.plan"), "write it alone: rfly mission start NAME FILE"),
+        (("terrain", "query", "120,-35"), "finite number of metres; a space parts X and Y"),
+        (("terrain", "plot", "--out", "no/a.png"), "no/a.png: there is no folder /"),
         (("fleet", "check", "--fleet", "x"), "--fleet; write it alone: rfly fleet check FILE"),
         (("up", "amphibious", "--policy", "no/hover.onnx"), "shipped one: hop, hover, "),
         (("up", "--map", "Jacksborofault"), "JacksboroFault"),

@@ -141,7 +141,7 @@ def test_what_is_not_reached_is_exit_code_1_and_one_line(scenario, monkeypatch, 
             ("short.yaml", "--mcap", "run.npz"),
             "rfly: run.npz: runs can be written as .csv or .mcap, not '.npz'\n",
         ),
-        (("short.yaml", "--csv", "no/run.csv"), "rfly: --csv: no/run.csv: there is no folder "),
+        (("short.yaml", "--csv", "no/run.csv"), "rfly: no/run.csv: there is no folder "),
         (
             ("bad.yaml",),
             "rfly: bad.yaml:4: mission.items[0].mode: 'swim', allowed: waypoint, takeoff, land\n",
@@ -207,7 +207,7 @@ def test_a_sweep_is_summed_up_and_written(scenario, monkeypatch, capsys):
             ("--out", "table.parquet"),
             "rfly: table.parquet: tables can be written as .csv, not '.parquet'\n",
         ),
-        (("--out", "no/table.csv"), "rfly: --out: no/table.csv: there is no folder "),
+        (("--out", "no/table.csv"), "rfly: no/table.csv: there is no folder "),
         (
             ("--out", "short.csv"),
             "rfly: short.csv exists; choose another name or add --overwrite\n",

@@ -278,7 +278,7 @@ def test_a_folder_does_not_hide_a_shipped_policy(
 
 @pytest.mark.needs("onnx", "onnxruntime")
 def test_a_word_that_is_no_shipped_policy_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"task: 'hoverr'.*hover"):
+    with pytest.raises(ConfigError, match=r"policy: 'hoverr'.*hover"):
         amphibious_nodes({"scenario": "hop", "policy": "hoverr"})
     with pytest.raises(ConfigError, match=r"hoverr\.onnx"):
         amphibious_nodes({"scenario": "hop", "policy": "hoverr.onnx"})

@@ -132,9 +132,9 @@ def test_files_that_are_no_policy(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("hoverr", "task: 'hoverr', expected .*hover"),
+        ("hoverr", "policy: 'hoverr', expected .*hover"),
         ("/no/such/policy", "policy /no/such/policy: No such file"),
-        ("x" * 5000, "task: 'xxx.*expected"),
+        ("x" * 5000, "policy: 'xxx.*expected"),
         (Path("hover"), "policy hover: No such file"),
         (5, "policy: 5, expected the path of a file"),
     ],
