@@ -21,6 +21,7 @@ from rfly_amphibious.vehicle.motor_channels import FIRST_ID
 from rfly_bringup.nodes.amphibious_set import (
     amphibious_nodes,
     amphibious_processes,
+    start_commands,
     use_sim_time,
 )
 from rfly_bringup.nodes.argument_files import (
@@ -31,7 +32,6 @@ from rfly_bringup.nodes.argument_files import (
     tracks_off_map,
     with_defaults_of_world,
 )
-from rfly_bringup.nodes.autopilot_commands import start_commands
 from rfly_bringup.nodes.node_set import (
     BRIDGE,
     TERRAIN,

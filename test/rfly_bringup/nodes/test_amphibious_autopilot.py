@@ -11,8 +11,7 @@ from importlib import resources
 
 import pytest
 
-from rfly_bringup.nodes.amphibious_set import amphibious_nodes
-from rfly_bringup.nodes.autopilot_commands import start_commands
+from rfly_bringup.nodes.amphibious_set import amphibious_nodes, start_commands
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN
 from rfly_terrain.height_map.height_map import HeightMap
