@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import claims
-import fork_server  # noqa: F401  notes the environment as it is now
+import fork_server  # notes the environment as it is now
 import pytest
 from end_of_run import end_in_time
 from hypothesis import HealthCheck, settings
@@ -159,6 +159,31 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for needs in item.iter_markers("needs"):
         for reason in filter(None, map(missing, needs.args)):
             pytest.skip(reason)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Fail the last test of a file that leaves the environment changed.
+
+    A library that it has imported may have set a variable. No program could be forked any more, and
+    each start would take two seconds of processor time instead of a tenth.
+    """
+    yield
+    if nextitem is not None and nextitem.path == item.path:
+        return
+
+    from node_harness import shell_environment
+
+    left = fork_server.changed_for_imports(
+        shell_environment(fork_server.ENVIRONMENT), shell_environment()
+    )
+    if left - _told:
+        _told.update(left)
+        pytest.fail(f"{item.path.name} leaves in the environment: {', '.join(sorted(left))}")
+
+
+_told: set[str] = set()
+"""Changed variables that have failed a test."""
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

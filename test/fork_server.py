@@ -86,6 +86,12 @@ _READ_WHEN_NEEDED = (
 """Prefixes of variables that no module reads while it is imported."""
 
 
+def changed_for_imports(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
+    """Return the variables that differ and that a module may read while it is imported."""
+    differing = {key for key, _ in before.items() ^ after.items()}
+    return {key for key in differing if not key.startswith(_READ_WHEN_NEEDED)}
+
+
 class ForkedProcess:
     """Process that a fork server has started."""
 
@@ -130,8 +136,7 @@ class ForkServer:
 
         It may if the environment differs only in variables that are read when they are needed.
         """
-        differing = {key for key, _ in self.environment.items() ^ environment.items()}
-        return all(key.startswith(_READ_WHEN_NEEDED) for key in differing)
+        return not changed_for_imports(self.environment, environment)
 
     def start(
         self,

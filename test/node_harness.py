@@ -34,8 +34,12 @@ OF_LIBRARIES = {
     "PROJ_CURL_CA_BUNDLE",
     "MAVLINK20",
     "MAVLINK_DIALECT",
+    "PYGAME_HIDE_SUPPORT_PROMPT",
+    "SDL_AUDIODRIVER",
 }
-"""Variables that libraries set when this process imports them: rasterio, pymavlink, the wheels."""
+"""Variables that libraries set when this process imports them: the wheels, rasterio, pymavlink,
+gymnasium, pettingzoo.
+"""
 
 
 def wait_until(ready: Callable[[], Any], what: Any = "", poll_s: float = 0.02) -> Any:

@@ -17,6 +17,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from node_harness import PATIENCE
@@ -269,7 +270,17 @@ def test_what_tests_import_changes_no_programs_environment():
     """With another environment, none could be forked: each start would take seconds longer."""
     modules = [
         name
-        for name in ("rasterio", "pymavlink.mavutil", "cv2", "matplotlib.pyplot", "viser", "rclpy")
+        for name in (
+            "rasterio",
+            "pymavlink.mavutil",
+            "cv2",
+            "matplotlib.pyplot",
+            "viser",
+            "rclpy",
+            "gymnasium",
+            "pettingzoo",
+            "onnxruntime",
+        )
         if importlib.util.find_spec(name.split(".", maxsplit=1)[0])
     ]
     done = subprocess.run(
@@ -281,6 +292,21 @@ def test_what_tests_import_changes_no_programs_environment():
         check=True,
     )
     assert done.stdout == "[]\n"
+
+
+def test_a_file_that_leaves_the_environment_changed_fails(request, monkeypatch):
+    """Variables that are read when they are needed do not count, nor do those told before."""
+    plugin = request.config.pluginmanager.get_plugin(str(TESTS / "conftest.py"))
+    monkeypatch.setattr(plugin, "_told", set())
+    monkeypatch.setenv("SOME_LIBRARY", "1")
+    monkeypatch.setenv("RFLY_PATIENCE", "1")
+    item = SimpleNamespace(path=Path("test_it.py"))
+    ended = plugin.pytest_runtest_teardown(item, None)
+    next(ended)
+    told = r"test_it\.py leaves in the environment: SOME_LIBRARY$"
+    with pytest.raises(pytest.fail.Exception, match=told):
+        next(ended)
+    assert list(plugin.pytest_runtest_teardown(item, None)) == [None]
 
 
 CRASHES = {
