@@ -95,7 +95,10 @@ def _common(
 
     # each id once, which ascending ids show
     ids = _integers("vehicle_id", id_array, id_array.shape, 1)
-    if not np.all(ids[1:] > ids[:-1]):
+    ascending = (ids[1:] > ids[:-1]).all()
+    if not (ids[:1] if ascending else ids).all():
+        _refuse("vehicle_id", id_array, id_array < 1, f"1 to {MAX_UINT16}")
+    if not ascending:
         present = np.zeros(MAX_UINT16 + 1, np.bool_)
         present[ids] = True
         if np.count_nonzero(present) != n:
@@ -131,11 +134,12 @@ def _integers(name: str, value: ArrayLike, shape: tuple[int, ...], low: int) -> 
     array = _broadcast(name, value, shape)
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"{name}: {array.dtype}, expected whole numbers")
-    if not array.size:
-        return array.astype(np.uint16)
-    if array.min() < low or array.max() > MAX_UINT16:
-        _refuse(name, array, (array < low) | (array > MAX_UINT16), f"{low} to {MAX_UINT16}")
-    return array
+    if array.size:
+        # the bits of all numbers together show the largest and a negative one in one look
+        bits = np.bitwise_or.reduce(array, axis=None)
+        if not 0 <= bits <= MAX_UINT16:
+            _refuse(name, array, (array < low) | (array > MAX_UINT16), f"{low} to {MAX_UINT16}")
+    return array.astype(np.uint16)
 
 
 def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:

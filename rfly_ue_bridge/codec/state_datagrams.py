@@ -147,15 +147,21 @@ def _encode_columns(
 ) -> DatagramRun:
     n = len(columns["copterID"])
     per_packet = packet_type.dtype["copterID"].shape[0]
-    records = np.zeros(-(-n // per_packet), packet_type.dtype)
+    records = np.empty(-(-n // per_packet), packet_type.dtype)
+    full = n // per_packet
+    records[full:] = 0
 
     records["checksum"] = checksum
-    full = n // per_packet
     for name, values in columns.items():
         each = packet_type.dtype[name].shape[0] // per_packet
         slots = records[name].reshape(len(records), per_packet, each)
         # views, also of what was broadcast: each number is copied once
         rows = values.reshape(n, each)
+        if not any(values.strides):  # one number for all, converted once
+            rows = rows[:1].astype(slots.dtype)[:, :1]
+            slots[:full] = rows
+            slots[full:, : n - full * per_packet] = rows
+            continue
         slots[:full] = rows[: full * per_packet].reshape(full, per_packet, each)
         if full < len(records):
             slots[full, : n - full * per_packet] = rows[full * per_packet :]
