@@ -9,10 +9,10 @@ import math
 from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
-from rfly_amphibious.dynamics.body_points import first_corner, first_rotor
 from rfly_amphibious.dynamics.environment import ground_normal
+from rfly_amphibious.vehicle.state_layout import FIRST_CORNER, FIRST_ROTOR, POINTS
 from rfly_common.kernels.jit import inlined_kernel
-from rfly_common.kernels.lanes import any_lane, where
+from rfly_common.kernels.lanes import any_lane, first_vector, plain, where
 from rfly_common.kernels.vectors import (
     Vector,
     add,
@@ -53,22 +53,37 @@ def body_contact_forces(
     """
     force = (0.0, 0.0, 0.0)
     moment = (0.0, 0.0, 0.0)
+    each = plain(points)
+    body = plain(p)
     points_down = 0.0
-    for k in range(first_corner(p), first_rotor(p) + p.rotors):
-        down = points.height[k] < 0.0
+    # no early return: it would cost counting the references of the ground's arrays
+    for k in range(FIRST_ROTOR, POINTS if some_below(points) else FIRST_ROTOR):
+        if FIRST_ROTOR + p.rotors <= k < FIRST_CORNER:
+            continue
+        down = each.height[k] < 0.0
         if not any_lane(down):
             continue
         points_down += where(down, 1.0, 0.0)
 
-        point = (p.point_x[k], p.point_y[k], p.point_z[k])
-        world_normal = ground_normal(ground, points, k)
+        point = (body.point_x[k], body.point_y[k], body.point_z[k])
+        world_normal = ground_normal(ground, each, k)
         normal = rotated_back(motion.rotation, world_normal)
-        depth = -points.height[k] * world_normal[2]
+        depth = -each.height[k] * world_normal[2]
         pressed = only_where(down, contact_force(point, depth, normal, motion, p))
         force = add(force, pressed)
         moment = add(moment, cross(point, pressed))
     outputs.body_points_down = points_down + solids.hull_contacts
     return force, moment
+
+
+@inlined_kernel
+def some_below(points: Any) -> bool:
+    """Return False only if all corners and rotor hubs are above the ground."""
+    first = first_vector(points, FIRST_ROTOR)
+    below = points.height[first] < 0.0
+    for k in range(first + 1, first_vector(points, POINTS)):
+        below |= points.height[k] < 0.0
+    return any_lane(below)
 
 
 @inlined_kernel

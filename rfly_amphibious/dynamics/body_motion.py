@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_amphibious.dynamics.body_points import first_corner, first_rotor
 from rfly_amphibious.dynamics.environment import density_ratio, heights_above_ground
+from rfly_amphibious.vehicle.state_layout import CORNERS, FIRST_CORNER, FIRST_ROTOR, POINTS
 from rfly_common.kernels.jit import inlined_kernel
-from rfly_common.kernels.lanes import any_lane, where
+from rfly_common.kernels.lanes import any_lane, first_vector, plain, vectors, where
 from rfly_common.kernels.record_vectors import quaternion, vector
 from rfly_common.kernels.vectors import (
     Matrix,
@@ -64,39 +64,52 @@ def body_motion(x: Any, wind: Vector, p: Any) -> BodyMotion:
 def place_points(x: Any, rotation: Matrix, p: Any, ground: Any, points: Any) -> Any:
     """Fill and return `points`: hubs, corners of the body box and rotor hubs. Eq. 3.1, 5.2."""
     position = vector(x.position)
-    count = first_rotor(p) + p.rotors
-    for k in range(count):
-        point = (p.point_x[k], p.point_y[k], p.point_z[k])
-        place = add(position, rotated(rotation, point))
+    place_group(points, 0, p.wheels, p, x.strut, position, rotation)
+    place_group(points, FIRST_ROTOR, p.rotors, p, None, position, rotation)
+    place_group(points, FIRST_CORNER, CORNERS, p, None, position, rotation)
+
+    # look up the corners only where they may touch
+    each = plain(points)
+    hub_z = each.height[0]
+    heights_above_ground(ground, points, 0, p.wheels)
+    heights_above_ground(ground, points, FIRST_ROTOR, p.rotors)
+    if any_lane(corners_may_touch(plain(x), hub_z, p, ground, each)):
+        heights_above_ground(ground, points, FIRST_CORNER, CORNERS)
+    else:
+        first = first_vector(points, FIRST_CORNER)
+        for k in range(first, first + vectors(points, CORNERS)):
+            points.height[k] = np.inf
+
+    clearance = np.inf
+    for i in range(p.wheels):
+        clearance = min(clearance, each.height[i] - p.wheel_radius)
+    points.clearance = clearance
+    off_map = 0.0
+    for i in range(p.wheels):
+        off_x = (each.x[i] < ground.x_min) | (each.x[i] > ground.x_max)
+        off_y = (each.y[i] < ground.y_min) | (each.y[i] > ground.y_max)
+        off_map += where(off_x | off_y, 1.0, 0.0)
+    points.wheels_off_map = off_map
+    return points
+
+
+@inlined_kernel
+def place_group(
+    points: Any, begin: int, count: int, p: Any, struts: Any, position: Vector, rotation: Matrix
+) -> None:
+    """Set the places of some points; their heights are those above z = 0 until they are looked up.
+
+    `struts`: travels by which hubs are higher in the body, or None.
+    """
+    first = first_vector(points, begin)
+    for k in range(first, first + vectors(points, count)):
+        z = p.point_z[k]
+        if struts is not None:
+            z += struts[k]
+        place = add(position, rotated(rotation, (p.point_x[k], p.point_y[k], z)))
         points.x[k] = place[0]
         points.y[k] = place[1]
         points.height[k] = place[2]
-    for i in range(p.wheels):
-        travel = x.strut[i]
-        points.x[i] += rotation[2] * travel
-        points.y[i] += rotation[5] * travel
-        points.height[i] += rotation[8] * travel
-
-    # look up the corners only where they may touch
-    hub_z = points.height[0]
-    heights_above_ground(ground, points, 0, first_corner(p))
-    if any_lane(corners_may_touch(x, hub_z, p, ground, points)):
-        heights_above_ground(ground, points, first_corner(p), count)
-    else:
-        for k in range(first_corner(p), first_rotor(p)):
-            points.height[k] = np.inf
-        heights_above_ground(ground, points, first_rotor(p), count)
-
-    clearance = np.inf
-    off_map = 0.0
-    for i in range(p.wheels):
-        clearance = min(clearance, points.height[i] - p.wheel_radius)
-        off_x = (points.x[i] < ground.x_min) | (points.x[i] > ground.x_max)
-        off_y = (points.y[i] < ground.y_min) | (points.y[i] > ground.y_max)
-        off_map += where(off_x | off_y, 1.0, 0.0)
-    points.clearance = clearance
-    points.wheels_off_map = off_map
-    return points
 
 
 @inlined_kernel
@@ -106,8 +119,8 @@ def corners_may_touch(x: Any, hub_z: float, p: Any, ground: Any, points: Any) ->
     The ground rises from below the first hub, whose z is `hub_z`. The heights of the corners are
     still those above z = 0.
     """
-    lowest = points.height[first_corner(p)]
-    for k in range(first_corner(p) + 1, first_rotor(p)):
+    lowest = points.height[FIRST_CORNER]
+    for k in range(FIRST_CORNER + 1, POINTS):
         lowest = min(lowest, points.height[k])
     gap = lowest - hub_z + points.height[0]
     reach = p.corner_reach + abs(x.strut[0])

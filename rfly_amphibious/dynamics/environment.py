@@ -15,7 +15,7 @@ from rfly_common.kernels.atmosphere import (
     standard_temperature,
 )
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.lanes import lookup, where
+from rfly_common.kernels.lanes import first_vector, lookup, rows_of, vectors, where
 from rfly_common.kernels.vectors import Vector
 from rfly_terrain.height_map.bilinear import (
     Around,
@@ -25,50 +25,50 @@ from rfly_terrain.height_map.bilinear import (
     vertex_gradients,
 )
 
+EDGE_NUMBERS = 6
+"""Numbers of an edge in `GroundFriction.edges`."""
 
-@kernel
-def heights_above_ground(ground: Any, points: Any, begin: int, end: int) -> None:
-    """Turn z of points, in `points.height`, into the height above the bilinear ground, m. Eq. 3.1.
 
-    The result is that of `HeightMap.altitude`. Three loops, so that the first and the last become
-    vector instructions.
+@inlined_kernel
+def heights_above_ground(ground: Any, points: Any, begin: int, count: int) -> None:
+    """Turn z of `count` points, in `points.height`, into the height above the ground, m. Eq. 3.1.
+
+    The result is that of `HeightMap.altitude`. `begin` is a multiple of PARTS.
     """
     last_row = ground.rows - 1.0
     last_column = ground.columns - 1.0
     per_step_x = 1.0 / ground.step_x
     per_step_y = 1.0 / ground.step_y
-    columns = float(ground.columns)
+    columns = ground.columns
     heights = ground.heights
     x = points.x
     y = points.y
     height = points.height
     row = points.row
     column = points.column
-    cell_row = points.cell_row
-    cell_column = points.cell_column
     z00 = points.height_00
     z01 = points.height_01
     z10 = points.height_10
     z11 = points.height_11
 
-    for k in range(begin, end):
+    first = first_vector(points, begin)
+    for k in range(first, first + vectors(points, count)):
+        # cell and fractions of it
         u = within((x[k] - ground.origin_x) * per_step_x, last_row)
         v = within((y[k] - ground.origin_y) * per_step_y, last_column)
         i = min(np.floor(u), last_row - 1.0)
         j = min(np.floor(v), last_column - 1.0)
         row[k] = u - i
         column[k] = v - j
-        cell_row[k] = i
-        cell_column[k] = j
+        points.cell_row[k] = i
+        points.cell_column[k] = j
 
-    for k in range(begin, end):
-        cell = cell_row[k] * columns + cell_column[k]
-        z00[k] = lookup(heights, cell)
-        z01[k] = lookup(heights, cell + 1.0)
-        z10[k] = lookup(heights, cell + columns)
-        z11[k] = lookup(heights, cell + columns + 1.0)
-
-    for k in range(begin, end):
+        # its corners
+        cell = i * float(columns) + j
+        z00[k] = lookup(heights, cell, 0)
+        z01[k] = lookup(heights, cell, 1)
+        z10[k] = lookup(heights, cell, columns)
+        z11[k] = lookup(heights, cell, columns + 1)
         height[k] -= interpolate(z00[k], z01[k], z10[k], z11[k], row[k], column[k])
 
 
@@ -112,20 +112,22 @@ def ground_slopes(ground: Any, points: Any, k: int) -> tuple[float, float]:
 def ground_friction(ground: Any, points: Any, k: int) -> float:
     """Return λ, the factor on the friction of tyres at a point that has been looked up. Eq. 3.9."""
     factor = ground.friction
-    if ground.layer.shape[0] > 0:
+    if rows_of(ground.layer) > 0:
         i = points.cell_row[k] + np.floor(points.row[k] + 0.5)
         j = points.cell_column[k] + np.floor(points.column[k] + 0.5)
-        factor = lookup(ground.layer, i * float(ground.columns) + j)
+        factor = lookup(ground.layer, i * float(ground.columns) + j, 0)
 
     # an area holds a point if an odd number of its edges lie east of it
     odd = 0.0
     edges = ground.edges
-    for e in range(edges.shape[0]):
-        beside = (points.y[k] >= edges[e, 0]) & (points.y[k] < edges[e, 1])
-        crossing = edges[e, 2] + edges[e, 3] * (points.y[k] - edges[e, 0])
+    for e in range(rows_of(edges)):
+        row = float(EDGE_NUMBERS * e)
+        begin = lookup(edges, row, 0)
+        beside = (points.y[k] >= begin) & (points.y[k] < lookup(edges, row, 1))
+        crossing = lookup(edges, row, 2) + lookup(edges, row, 3) * (points.y[k] - begin)
         odd = where(beside & (points.x[k] < crossing), 1.0 - odd, odd)
-        if edges[e, 5] > 0.0:
-            factor = where(odd > 0.0, edges[e, 4], factor)
+        if lookup(edges, row, 5) > 0.0:
+            factor = where(odd > 0.0, lookup(edges, row, 4), factor)
             odd = 0.0
     return factor
 
@@ -140,14 +142,14 @@ def heights_beside(ground: Any, i: float, j: float) -> Around:
     south = i * columns + max(j - 1.0, 0.0)
     north = i * columns + min(j + 2.0, columns - 1.0)
     return (
-        lookup(heights, low),
-        lookup(heights, low + 1.0),
-        lookup(heights, high),
-        lookup(heights, high + 1.0),
-        lookup(heights, south),
-        lookup(heights, south + columns),
-        lookup(heights, north),
-        lookup(heights, north + columns),
+        lookup(heights, low, 0),
+        lookup(heights, low, 1),
+        lookup(heights, high, 0),
+        lookup(heights, high, 1),
+        lookup(heights, south, 0),
+        lookup(heights, south, ground.columns),
+        lookup(heights, north, 0),
+        lookup(heights, north, ground.columns),
     )
 
 

@@ -22,7 +22,14 @@ from rfly_amphibious.dynamics.rotors import air_at_rotors, rotor_forces
 from rfly_amphibious.dynamics.suspension import wheel_forces
 from rfly_amphibious.dynamics.tyres import wheel_contacts
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.record_vectors import quaternion, quaternion_rate, row, set_vector, vector
+from rfly_common.kernels.lanes import plain, vectors, where
+from rfly_common.kernels.record_vectors import (
+    column,
+    quaternion,
+    quaternion_rate,
+    set_vector,
+    vector,
+)
 from rfly_common.kernels.vectors import Vector, add, cross, rotated, subtract
 
 
@@ -43,7 +50,7 @@ def state_derivative(
     solid_moment = (0.0, 0.0, 0.0)
     if obstacles is not None:
         solid_force, solid_moment = obstacle_contacts(
-            x, motion, p, obstacles, since, points, solids
+            plain(x), motion, plain(p), obstacles, since, plain(points), plain(solids)
         )
     wheels = wheel_contacts(x, motion, p, ground, obstacles, points, solids, dx, results.wheels)
 
@@ -62,9 +69,9 @@ def state_derivative(
         moment = add(moment, solid_moment)
 
     # accelerations
-    spin = angular_momentum(x, motion.rates, p, wheels)
+    spin = angular_momentum(motion.rates, p, plain(wheels), plain(rotors))
     moment = add(moment, cross(spin, motion.rates))
-    acceleration, angular_acceleration = body_accelerations(force, moment, p, wheels)
+    acceleration, angular_acceleration = body_accelerations(force, moment, p, plain(wheels))
     set_vector(outputs.specific_force, subtract(acceleration, motion.gravity))
     body_rates(x, motion, acceleration, angular_acceleration, p, wheels, dx)
     actuator_rates(x, inputs.controls, p, dx)
@@ -78,7 +85,7 @@ def inertia(p: Any) -> tuple[float, float, float, float, float, float]:
 
 
 @inlined_kernel
-def angular_momentum(x: Any, rates: Vector, p: Any, wheels: Any) -> Vector:
+def angular_momentum(rates: Vector, p: Any, wheels: Any, rotors: Any) -> Vector:
     """Return J ω + H, N m s, body axes. Eq. 7.4, 7.6.
 
     It is that of the body, and of wheels and rotors about their own axes.
@@ -88,10 +95,10 @@ def angular_momentum(x: Any, rates: Vector, p: Any, wheels: Any) -> Vector:
     hy = jxy * rates[0] + jyy * rates[1] + jyz * rates[2]
     hz = jxz * rates[0] + jyz * rates[1] + jzz * rates[2]
     for i in range(p.wheels):
-        hx += p.wheel_inertia * x.wheel_speed[i] * wheels.axle[i, 0]
-        hy += p.wheel_inertia * x.wheel_speed[i] * wheels.axle[i, 1]
+        hx += wheels.momentum[0, i]
+        hy += wheels.momentum[1, i]
     for j in range(p.rotors):
-        hz += p.rotor_inertia * p.rotor_spin[j] * x.rotor_speed[j]
+        hz += rotors.momentum[j]
     return hx, hy, hz
 
 
@@ -103,7 +110,7 @@ def body_accelerations(force: Vector, moment: Vector, p: Any, wheels: Any) -> tu
     sum_xx = sum_yy = sum_zz = 0.0
     sum_xz = sum_yz = 0.0
     for i in range(p.wheels):
-        x, y, z = row(wheels.hub, i)
+        x, y, z = column(wheels.hub, i)
         sum_x = sum_x + x
         sum_y = sum_y + y
         sum_z = sum_z + z
@@ -167,9 +174,10 @@ def body_rates(
     turning = quaternion_rate(quaternion(x.quaternion), motion.rates)
     for k in range(4):
         dx.quaternion[k] = turning[k]
-    for i in range(p.wheels):
-        at_hub = cross(angular_acceleration, row(wheels.hub, i))
-        dx.strut_rate[i] -= acceleration[2] + at_hub[2]
+    for i in range(vectors(wheels, p.wheels)):
+        at_hub = cross(angular_acceleration, column(wheels.hub, i))
+        rate = dx.strut_rate[i] - (acceleration[2] + at_hub[2])
+        dx.strut_rate[i] = where(p.has_wheel[i] > 0.0, rate, 0.0)
 
 
 @inlined_kernel
@@ -178,7 +186,7 @@ def actuator_rates(x: Any, controls: Any, p: Any, dx: Any) -> None:
     steering = min(max(controls.steering, -p.max_steering), p.max_steering)
     rate = (steering - x.steering) * p.per_steering_lag
     dx.steering = min(max(rate, -p.max_steering_rate), p.max_steering_rate)
-    for i in range(p.wheels):
+    for i in range(vectors(x, p.wheels)):
         # trims of steered wheels
         most = abs(p.steering_sign[i]) * p.max_steering
         trim = min(max(controls.steering_trim[i], -most), most)

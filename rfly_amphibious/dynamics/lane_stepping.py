@@ -43,7 +43,7 @@ from rfly_amphibious.dynamics.stepping import (
 )
 from rfly_amphibious.vehicle.state_layout import INTACT
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
-from rfly_common.kernels.lanes import LANES, aligned_lane_record, any_lane, where
+from rfly_common.kernels.lanes import LANES, aligned_lane_record, aligned_record, any_lane, where
 from rfly_common.kernels.record_vectors import row, set_vector, vector
 from rfly_common.kernels.vectors import add
 
@@ -72,7 +72,7 @@ def simulate_lanes(
             ground,
             samples,
             aligned_lane_record(shared[0]),
-            own[0],
+            aligned_record(own[0]),
         )
 
 
@@ -118,7 +118,7 @@ def simulate_group(
             last_held = held
 
         integrate(x, integrator, p, ground, None, 0.0, work)
-        project(x, p, work.first.wheels)
+        project(x, p, work.first)
 
         # the few that something may have happened to
         may_have = must_be_watched(x, p, work.first) | (work.memory.watched > 0.0)

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 from rfly_amphibious.dynamics.body_forces import SLIDING_SPEED
 from rfly_amphibious.dynamics.body_motion import BodyMotion
-from rfly_amphibious.dynamics.body_points import first_rotor
 from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
 from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, steering_tangent, wheel_axle
+from rfly_amphibious.vehicle.state_layout import FIRST_ROTOR
 from rfly_common.arrays import Floats
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
-from rfly_common.kernels.record_vectors import row, set_row, vector
+from rfly_common.kernels.lanes import vectors
+from rfly_common.kernels.record_vectors import row, set_column, vector
 from rfly_common.kernels.vectors import (
     Vector,
     add,
@@ -203,12 +204,12 @@ def may_touch(x: Any, dt: float, p: Any, obstacles: Any) -> bool:
 def no_contacts(p: Any, solids: Any) -> Any:
     """Fill and return `solids`: nothing is touched."""
     solids.hull_contacts = 0.0
-    for i in range(p.wheels):
+    for i in range(vectors(solids, p.wheels)):
         solids.distance[i] = math.inf
         solids.hub_height[i] = math.inf
         solids.side_push[i] = 0.0
         solids.side_compression[i] = 0.0
-    for j in range(p.rotors):
+    for j in range(vectors(solids, p.rotors)):
         solids.rotor_touches[j] = 0.0
     return solids
 
@@ -315,7 +316,7 @@ def part_contact(
         hub = in_world(place, motion, (p.point_x[i], p.point_y[i], raised))
         solids.hub_height[i] = min(solids.hub_height[i], height_above(hub, parts, k))
     if p.ground_effect:
-        for point in range(first_rotor(p), first_rotor(p) + p.rotors):
+        for point in range(FIRST_ROTOR, FIRST_ROTOR + p.rotors):
             hub = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
             points.height[point] = min(points.height[point], height_above(hub, parts, k))
     return force, moment
@@ -374,7 +375,7 @@ def rotor_contact(
     """Add to `solids` the rotors whose discs part k reaches into."""
     up = (motion.rotation[2], motion.rotation[5], motion.rotation[8])
     for j in range(p.rotors):
-        point = first_rotor(p) + j
+        point = FIRST_ROTOR + j
         centre = in_world(place, motion, (p.point_x[point], p.point_y[point], p.point_z[point]))
         distance, _ = nearest(Ellipsoid(centre, up, ROTOR_FLATNESS, p.rotor_radius), parts, k)
         if distance < p.rotor_radius:
@@ -416,8 +417,8 @@ def wheel_contact_with_part(
             if distance < solids.distance[i]:
                 solids.distance[i] = distance
                 solids.slope[i] = slope
-                set_row(solids.normal, i, normal)
-                set_row(solids.velocity, i, carried)
+                set_column(solids.normal, i, normal)
+                set_column(solids.velocity, i, carried)
             continue
 
         # its side is pressed

@@ -14,6 +14,7 @@ return records that they make themselves.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,13 @@ from numpy.typing import DTypeLike
 
 from rfly_amphibious.vehicle.state_layout import (
     CONTROLS,
-    MAX_ROTORS,
-    MAX_WHEELS,
     MEMORY_FIELDS,
     OUTPUTS,
+    PARTS,
     POINTS,
     STATE,
     Fields,
-    most,
+    record_sizes,
 )
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel
 from rfly_common.kernels.lanes import LANES, flat, lanes_of
@@ -39,7 +39,7 @@ Shapes = dict[str, "tuple[int, ...] | Shapes"]
 
 def _shapes(fields: Fields) -> Shapes:
     """Return the shapes of a record of all quantities of a public array."""
-    sizes = {name: most(size) for name, size in fields}
+    sizes = record_sizes(fields)
     return {name: () if size == 1 else (size,) for name, size in sizes.items()}
 
 
@@ -79,59 +79,70 @@ _POINTS: Shapes = {
 _SOLID_CONTACTS: Shapes = {
     # ellipsoids of the hull and sides of wheels that touch; 1 for each rotor whose disc touches
     "hull_contacts": (),
-    "rotor_touches": (MAX_ROTORS,),
+    "rotor_touches": (PARTS,),
     # the nearest part that each wheel may roll on: distance (m), normal (body axes), |gradient| of
     # the distance, velocity (m/s, body axes)
-    "distance": (MAX_WHEELS,),
-    "normal": (MAX_WHEELS, 3),
-    "slope": (MAX_WHEELS,),
-    "velocity": (MAX_WHEELS, 3),
+    "distance": (PARTS,),
+    "normal": (3, PARTS),
+    "slope": (PARTS,),
+    "velocity": (3, PARTS),
     # force on each wheel's side along its strut, N; compression of that side, and height of its
     # hub above the highest part below, m
-    "side_push": (MAX_WHEELS,),
-    "side_compression": (MAX_WHEELS,),
-    "hub_height": (MAX_WHEELS,),
+    "side_push": (PARTS,),
+    "side_compression": (PARTS,),
+    "hub_height": (PARTS,),
 }
 
 _WHEEL_CONTACTS: Shapes = {
     # hub ρ, m, and axle a, body axes
-    "hub": (MAX_WHEELS, 3),
-    "axle": (MAX_WHEELS, 3),
+    "hub": (3, PARTS),
+    "axle": (3, PARTS),
     # load, N, and compression, m; 0 without contact
-    "load": (MAX_WHEELS,),
-    "compression": (MAX_WHEELS,),
+    "load": (PARTS,),
+    "compression": (PARTS,),
     # the following hold for wheels with a load. Contact frame, body axes: heading e_x, left e_y,
     # the ground's normal n_B
-    "heading": (MAX_WHEELS, 3),
-    "left": (MAX_WHEELS, 3),
-    "normal": (MAX_WHEELS, 3),
+    "heading": (3, PARTS),
+    "left": (3, PARTS),
+    "normal": (3, PARTS),
     # velocity of what the wheel rolls on, m/s, body axes
-    "ground_velocity": (MAX_WHEELS, 3),
+    "ground_velocity": (3, PARTS),
     # d, hub to contact plane, and R_e, m; |V_x|, m/s
-    "hub_distance": (MAX_WHEELS,),
-    "rolling_radius": (MAX_WHEELS,),
-    "hub_speed": (MAX_WHEELS,),
+    "hub_distance": (PARTS,),
+    "rolling_radius": (PARTS,),
+    "hub_speed": (PARTS,),
     # K_x/(σ_κ D_x) and K_y/(σ_α D_y): dimensionless slip for a metre of tyre deflection
-    "slip_gain_x": (MAX_WHEELS,),
-    "slip_gain_y": (MAX_WHEELS,),
-    # longitudinal for each wheel, then lateral: ρ, 0 without contact; D_x ŝ_x/ρ and D_y ŝ_y/ρ, N;
-    # f(ρ)
-    "slip": (2 * MAX_WHEELS,),
-    "force_limit": (2 * MAX_WHEELS,),
-    "slip_curve": (2 * MAX_WHEELS,),
+    "slip_gain_x": (PARTS,),
+    "slip_gain_y": (PARTS,),
+    # ρ, 0 without contact
+    "slip": (PARTS,),
+    # longitudinal for each wheel, lateral from PARTS on: D_x ŝ_x/ρ and D_y ŝ_y/ρ, N; f(ρ)
+    "force_limit": (2 * PARTS,),
+    "slip_curve": (2 * PARTS,),
     # κ' and tan α' of the tyre deflections; 0 without contact
-    "slip_ratio": (MAX_WHEELS,),
-    "slip_tangent": (MAX_WHEELS,),
+    "slip_ratio": (PARTS,),
+    "slip_tangent": (PARTS,),
+    # what the wheel passes to the body: force, N, and moment, N m; angular momentum about its axle,
+    # N m s; body axes
+    "force": (3, PARTS),
+    "moment": (3, PARTS),
+    "momentum": (3, PARTS),
 }
 
 _ROTOR_AIR: Shapes = {
     # velocity relative to the air in the plane of rotation, m/s, body axes
-    "velocity_x": (MAX_ROTORS,),
-    "velocity_y": (MAX_ROTORS,),
+    "velocity_x": (PARTS,),
+    "velocity_y": (PARTS,),
     # thrust without the ground's effect, N
-    "thrust": (MAX_ROTORS,),
+    "thrust": (PARTS,),
     # torque relative to that of hover at the same speed
-    "torque_ratio": (MAX_ROTORS,),
+    "torque_ratio": (PARTS,),
+    # force and moment on the body, N and N m, angular momentum about the shaft, N m s, body axes;
+    # power at the shaft, W
+    "force": (3, PARTS),
+    "moment": (3, PARTS),
+    "momentum": (PARTS,),
+    "power": (PARTS,),
 }
 
 _OUTPUTS = {
@@ -164,17 +175,21 @@ _WORKSPACE: Shapes = {
 
 def _record(shapes: Shapes, lanes: tuple[int, ...] = ()) -> DTypeLike:
     """Return the type of a record of floats; each field has a last axis of `lanes`."""
-    fields = [
+    fields: list[Any] = [
         (name, _record(shape, lanes)) if isinstance(shape, dict) else (name, float, shape + lanes)
         for name, shape in shapes.items()
     ]
+    # the next record begins with a full vector
+    spare = np.dtype(fields).itemsize // 8 // math.prod(lanes) % PARTS
+    if spare:
+        fields.append(("to_full_vector", float, (PARTS - spare, *lanes)))
     return np.dtype(fields)
 
 
 STATE_RECORD = np.dtype(_record(_STATE))
 POINTS_RECORD = np.dtype(_record(_POINTS))
 EVALUATION_RECORD = np.dtype(_record(_EVALUATION))
-WORKSPACE = np.dtype(_record(_WORKSPACE))
+WORKSPACE = np.dtype(_record(_WORKSPACE | {"room": (PARTS,)}))
 WORKSPACE_LANES = np.dtype(_record(_WORKSPACE | {"room": ()}, (LANES,)))
 
 STATE_NUMBERS = STATE_RECORD.itemsize // 8
@@ -189,7 +204,7 @@ EVALUATION_NUMBERS = EVALUATION_RECORD.itemsize // 8
 
 @inner_kernel
 def new_workspace() -> Any:
-    """Return one record, all 0, in an array. It lives as long as the array."""
+    """Return one record for `aligned_record`, all 0, in an array; it lives as long as that."""
     return np.zeros(1, WORKSPACE)
 
 

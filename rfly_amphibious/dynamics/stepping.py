@@ -43,7 +43,16 @@ from rfly_amphibious.vehicle.state_layout import (
     WHEEL_BROKEN,
 )
 from rfly_common.kernels.jit import inlined_kernel, kernel
-from rfly_common.kernels.lanes import any_lane, numbers, where
+from rfly_common.kernels.lanes import (
+    aligned_record,
+    any_lane,
+    borrowed,
+    first_vector,
+    numbers,
+    parts_of,
+    vectors,
+    where,
+)
 from rfly_common.kernels.record_vectors import (
     quaternion,
     quaternion_rate,
@@ -83,6 +92,7 @@ def simulate(
     `records`: `kernel_records` of the vehicles' kind.
     """
     workspace = new_workspace()
+    work = aligned_record(workspace[0])
     for v in range(vehicles.x.shape[0]):
         simulate_one(
             v,
@@ -94,7 +104,7 @@ def simulate(
             ground,
             obstacles,
             samples,
-            workspace[0],
+            work,
         )
 
 
@@ -119,6 +129,7 @@ def simulate_one(
     read_row(vehicles.memory[v], p.memory_columns, memory)
     gust = 0
     sample = 0
+    last_held = -1
     for step in range(wind.gust_begins.size):
         # what acts on the vehicle
         if wind.gust_begins[step]:
@@ -127,7 +138,9 @@ def simulate_one(
         set_vector(work.controls.wind, add(row(wind.mean, v), vector(memory.gust)))
         held = min(step // controls.hold, controls.rows.shape[1] - 1)
         crashed = memory.crashed != INTACT
-        accept_controls(controls.rows[v, held], controls.torques, crashed, p, work.controls)
+        if held != last_held or crashed:
+            accept_controls(controls.rows[v, held], controls.torques, crashed, p, work.controls)
+            last_held = held
 
         # the compiled code without obstacles takes two thirds of the time
         since = step * dt
@@ -135,7 +148,7 @@ def simulate_one(
             integrate(x, integrator, p, ground, obstacles, since, work)
         else:
             integrate(x, integrator, p, ground, None, since, work)
-        project(x, p, work.first.wheels)
+        project(x, p, work.first)
 
         problem = watch(x, memory, dt, p, work.first)
         if problem:
@@ -198,14 +211,24 @@ def derivatives(
     """
     p = records[0]
     workspace = new_workspace()
-    work = workspace[0]
+    work = aligned_record(workspace[0])
+    parts = parts_of(work, work)
     for v in range(x.shape[0]):
         read_row(x[v], p.state_columns, work.x)
         read_row(inputs.controls[v], p.control_columns, work.controls)
         for i in range(p.wheels):
             work.memory.brake_acting[i] = inputs.brake_acting[v, i]
-        own = Inputs(work.controls, inputs.torques, work.memory.brake_acting, row(inputs.wind, v))
-        state_derivative(work.x, own, p, ground, obstacles, since[v], work.rate, work.first)
+        own = Inputs(parts.controls, inputs.torques, parts.memory.brake_acting, row(inputs.wind, v))
+        state_derivative(
+            parts.x,
+            own,
+            parts_of(work, p),
+            borrowed(ground),
+            obstacles,
+            since[v],
+            parts.rate,
+            parts.first,
+        )
         write_row(work.rate, p.state_columns, dx[v])
         report(p, work.first, outputs[v])
 
@@ -229,6 +252,10 @@ def integrate(
     x: Any, integrator: Integrator, p: Any, ground: Any, obstacles: Any, since: float, work: Any
 ) -> None:
     """Take one step with the controls and the memory of `work`, x -> x."""
+    p = parts_of(x, p)
+    work = parts_of(x, work)
+    x = parts_of(x, x)
+    ground = borrowed(ground)
     torques = work.controls.torques > 0.0
     wind = vector(work.controls.wind)
     inputs = Inputs(work.controls, torques, work.memory.brake_acting, wind)
@@ -247,7 +274,8 @@ def rk4_step(
     point = numbers(work.point)
     rate = numbers(work.rate)
     total = numbers(work.total)
-    for n in range(STATE_NUMBERS):
+    count = first_vector(x, STATE_NUMBERS)
+    for n in range(count):
         point[n] = start[n]
         total[n] = 0.0
 
@@ -259,11 +287,11 @@ def rk4_step(
         )
         weight = 2.0 if 0 < stage < 3 else 1.0
         later = dt if stage == 2 else 0.5 * dt
-        for n in range(STATE_NUMBERS):
+        for n in range(count):
             total[n] += weight * rate[n]
             point[n] = start[n] + later * rate[n]
 
-    for n in range(STATE_NUMBERS):
+    for n in range(count):
         start[n] += dt / 6.0 * total[n]
     brake(x, inputs, dt, p)
 
@@ -285,12 +313,12 @@ def euler_step(
     set_vector(x.velocity, add(vector(x.velocity), scaled(dt, vector(dx.velocity))))
     set_vector(x.rates, add(vector(x.rates), scaled(dt, vector(dx.rates))))
     x.steering += dt * dx.steering
-    for i in range(p.wheels):
+    for i in range(vectors(x, p.wheels)):
         x.strut_rate[i] += dt * dx.strut_rate[i]
         x.wheel_speed[i] += dt * dx.wheel_speed[i]
         x.drive_torque[i] += dt * dx.drive_torque[i]
         x.steering_trim[i] += dt * dx.steering_trim[i]
-    for j in range(p.rotors):
+    for j in range(vectors(x, p.rotors)):
         x.rotor_speed[j] += dt * dx.rotor_speed[j]
     brake(x, inputs, dt, p)
 
@@ -298,7 +326,7 @@ def euler_step(
     attitude = quaternion(x.quaternion)
     rates = vector(x.rates)
     velocity = turned_back(attitude, vector(x.velocity))
-    for i in range(p.wheels):
+    for i in range(vectors(x, p.wheels)):
         pressed = wheels.load[i] > 0.0
         if any_lane(pressed):
             hub = hub_velocity(i, velocity, rates, x.strut_rate[i], wheels)
@@ -326,7 +354,7 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
     rates = vector(x.rates)
     per_torque = dt * p.per_wheel_inertia
     per_change = p.wheel_inertia / dt
-    for i in range(p.wheels):
+    for i in range(vectors(x, p.wheels)):
         carrier = dot(wheel_axle(x, i, tan_steering, p), rates)
         free = x.wheel_speed[i] - per_torque * inputs.brake_acting[i] - carrier
         torque = min(max(inputs.controls.brake_torque[i], 0.0), p.max_brake_torque)
@@ -337,20 +365,23 @@ def brake(x: Any, inputs: Inputs, dt: float, p: Any) -> None:
 
 
 @inlined_kernel
-def project(x: Any, p: Any, wheels: Any) -> None:
+def project(x: Any, p: Any, results: Any) -> None:
     """Bring a state after a step back into its bounds. Eq. 5.8.
 
     The quaternion gets unit length, rotors never turn backwards, and tyres keep within their
-    largest deflection. `wheels`: contacts of the step's beginning.
+    largest deflection. `results`: those of the step's beginning.
     """
+    p = parts_of(x, p)
+    wheels = parts_of(x, results).wheels
+    x = parts_of(x, x)
     q = quaternion(x.quaternion)
     per_norm = 1.0 / math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
     for k in range(4):
         x.quaternion[k] = q[k] * per_norm
-    for j in range(p.rotors):
+    for j in range(vectors(x, p.rotors)):
         x.rotor_speed[j] = max(x.rotor_speed[j], 0.0)
 
-    for i in range(p.wheels):
+    for i in range(vectors(x, p.wheels)):
         pressed = wheels.load[i] > 0.0
         if not any_lane(pressed):
             x.tyre_x[i] = 0.0
@@ -420,11 +451,18 @@ def upright_cosine(x: Any) -> float:
 @inlined_kernel
 def not_finite(x: Any) -> Any:
     """Return whether any number of a state is not finite: less itself it is NaN, not 0."""
+    # four sums at once: none waits for the others
     state = numbers(x)
-    total = state[0] - state[0]
-    for n in range(1, STATE_NUMBERS):
-        total += state[n] - state[n]
-    return total != 0.0
+    first = state[0] - state[0]
+    second = first
+    third = first
+    fourth = first
+    for n in range(0, STATE_NUMBERS, 4):
+        first += state[n] - state[n]
+        second += state[n + 1] - state[n + 1]
+        third += state[n + 2] - state[n + 2]
+        fourth += state[n + 3] - state[n + 3]
+    return (first + second) + (third + fourth) != 0.0
 
 
 @inlined_kernel

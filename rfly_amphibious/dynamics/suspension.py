@@ -11,8 +11,8 @@ from rfly_amphibious.dynamics.arguments import Inputs
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.tyres import tyre_force
 from rfly_common.kernels.jit import inlined_kernel
-from rfly_common.kernels.lanes import where
-from rfly_common.kernels.record_vectors import row
+from rfly_common.kernels.lanes import other_side, plain, vectors, where
+from rfly_common.kernels.record_vectors import column, set_column
 from rfly_common.kernels.vectors import Vector, add, cross, dot, scaled
 
 
@@ -39,8 +39,7 @@ def strut_force(x: Any, i: int, p: Any, outputs: Any) -> float:
     force += where(travel > p.bump_stop, bump, rebound)
 
     # anti-roll bar
-    opposite = i ^ 1
-    return force + p.anti_roll[i] * (travel - x.strut[opposite])
+    return force + p.anti_roll[i] * (travel - other_side(outputs, x.strut, i))
 
 
 @inlined_kernel
@@ -71,13 +70,11 @@ def wheel_forces(
     Set the rates of the wheels' spins and of the struts in `dx`; of the struts' accelerations only
     what does not depend on the body's (Eq. 7.8). Eq. 5.13–5.15, 6.2, 7.3, 7.5, 7.6.
     """
-    force = (0.0, 0.0, 0.0)
-    moment = (0.0, 0.0, 0.0)
     gravity = motion.gravity
     mass = p.mass_unsprung
-    for i in range(p.wheels):
-        hub = row(wheels.hub, i)
-        axle = row(wheels.axle, i)
+    for i in range(vectors(wheels, p.wheels)):
+        hub = column(wheels.hub, i)
+        axle = column(wheels.axle, i)
         motor_torque = x.drive_torque[i] + inputs.brake_acting[i]
         tyre, couple = tyre_force(x, i, motor_torque, p, wheels, dx, outputs)
         strut = strut_force(x, i, p, outputs)
@@ -90,12 +87,21 @@ def wheel_forces(
             strut,
         )
         couple = add(couple, scaled(-dot(couple, axle) - motor_torque, axle))
-        force = add(force, passed)
-        moment = add(add(moment, cross(hub, passed)), couple)
+        set_column(wheels.force, i, passed)
+        set_column(wheels.moment, i, add(cross(hub, passed), couple))
+        set_column(wheels.momentum, i, scaled(p.wheel_inertia * x.wheel_speed[i], axle))
 
         dx.strut[i] = x.strut_rate[i]
         dx.strut_rate[i] = (
             gravity[2] + (tyre[2] + solids.side_push[i] - strut) * p.per_mass_unsprung - own[2]
         )
         outputs.strut_force[i] = strut
+
+    # sums in the same order for one vehicle and for a batch
+    each = plain(wheels)
+    force = (0.0, 0.0, 0.0)
+    moment = (0.0, 0.0, 0.0)
+    for i in range(p.wheels):
+        force = add(force, column(each.force, i))
+        moment = add(moment, column(each.moment, i))
     return force, moment

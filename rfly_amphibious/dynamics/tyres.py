@@ -13,14 +13,16 @@ from typing import Any
 
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_friction, ground_normal
+from rfly_amphibious.vehicle.state_layout import PARTS
 from rfly_amphibious.vehicle.steering import trimmed_direction, wheel_direction
 from rfly_common.kernels.arcs import atan, sin, tan
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
-from rfly_common.kernels.lanes import any_lane, where
-from rfly_common.kernels.record_vectors import row, set_row
+from rfly_common.kernels.lanes import any_lane, first_vector, plain, vectors, where
+from rfly_common.kernels.record_vectors import column, set_column
 from rfly_common.kernels.vectors import (
     Vector,
     add,
+    chosen,
     cross,
     dot,
     only_where,
@@ -54,18 +56,18 @@ def steering_tangent(x: Any) -> float:
 def wheel_axle(x: Any, i: int, tan_steering: float, p: Any) -> Vector:
     """Return a, the axle of wheel i, body axes, to the left. Eq. 5.1."""
     trim = x.steering_trim[i]
-    turned = p.steering_sign[i] != 0.0 and any_lane(tan_steering != 0.0)
+    sign = p.steering_sign[i]
+    turned = any_lane(sign != 0.0) and any_lane(tan_steering != 0.0)
     if not turned and not any_lane(trim != 0.0):
         return 0.0, 1.0, 0.0
 
-    along, across = wheel_direction(
-        p.steering_sign[i], p.point_y[i], p.per_steering_lever, tan_steering
-    )
+    along, across = wheel_direction(sign, p.point_y[i], p.per_steering_lever, tan_steering)
     if any_lane(trim != 0.0):
         along, across = trimmed_direction(along, across, trim)
     scale = 1.0 / math.sqrt(along * along + across * across)
     # a wheel that is straight has 0.0, as above, not -0.0
-    return 0.0 - across * scale, along * scale, 0.0
+    oblique = (sign != 0.0) | (trim != 0.0)
+    return where(oblique, 0.0 - across * scale, 0.0), where(oblique, along * scale, 1.0), 0.0
 
 
 @inlined_kernel
@@ -74,8 +76,8 @@ def hub_velocity(i: int, velocity: Vector, rates: Vector, strut_rate: float, whe
 
     m/s, body axes, as the body's velocity and rates.
     """
-    relative = subtract(velocity, row(wheels.ground_velocity, i))
-    return add(add(relative, cross(rates, row(wheels.hub, i))), (0.0, 0.0, strut_rate))
+    relative = subtract(velocity, column(wheels.ground_velocity, i))
+    return add(add(relative, cross(rates, column(wheels.hub, i))), (0.0, 0.0, strut_rate))
 
 
 @inlined_kernel
@@ -83,9 +85,9 @@ def slip_velocities(
     i: int, hub_velocity: Vector, rates: Vector, spin: float, wheels: Any
 ) -> Vector:
     """Return (V_x, V_sx, V_sy), m/s, of wheel i in contact, which turns at `spin`. Eq. 5.5."""
-    to_contact = scaled(-wheels.hub_distance[i], row(wheels.normal, i))
-    along = dot(hub_velocity, row(wheels.heading, i))
-    across = dot(add(hub_velocity, cross(rates, to_contact)), row(wheels.left, i))
+    to_contact = scaled(-wheels.hub_distance[i], column(wheels.normal, i))
+    along = dot(hub_velocity, column(wheels.heading, i))
+    across = dot(add(hub_velocity, cross(rates, to_contact)), column(wheels.left, i))
     return along, along - wheels.rolling_radius[i] * spin, across
 
 
@@ -110,16 +112,16 @@ def wheel_contacts(
     touching = least_height < p.wheel_radius
     if obstacles is not None:
         for i in range(p.wheels):
-            touching |= solids.distance[i] < p.wheel_radius
+            touching |= plain(solids).distance[i] < p.wheel_radius
     some_touch = any_lane(touching)
 
-    for i in range(p.wheels):
-        set_row(wheels.hub, i, (p.point_x[i], p.point_y[i], p.point_z[i] + x.strut[i]))
-        set_row(wheels.axle, i, wheel_axle(x, i, tan_steering, p))
+    lateral = first_vector(wheels, PARTS)
+    for i in range(vectors(wheels, p.wheels)):
+        set_column(wheels.hub, i, (p.point_x[i], p.point_y[i], p.point_z[i] + x.strut[i]))
+        set_column(wheels.axle, i, wheel_axle(x, i, tan_steering, p))
         wheels.load[i] = 0.0
         wheels.compression[i] = 0.0
         wheels.slip[i] = 0.0
-        wheels.slip[p.wheels + i] = 0.0
         wheels.slip_ratio[i] = 0.0
         wheels.slip_tangent[i] = 0.0
         dx.tyre_x[i] = 0.0
@@ -127,12 +129,13 @@ def wheel_contacts(
         if some_touch:
             wheel_contact(x, i, motion, p, ground, obstacles, points, solids, dx, wheels)
 
-    # one loop over all wheels and both directions becomes vector instructions
     if some_touch:
-        for k in range(2 * p.wheels):
-            wheels.slip_curve[k] = magic_formula(
-                wheels.slip[k], p.shapes[k], p.per_shape[k], p.curvatures[k]
-            )
+        for i in range(vectors(wheels, p.wheels)):
+            slip = wheels.slip[i]
+            along = magic_formula(slip, p.shape_x, p.per_shape_x, p.curvature_x)
+            wheels.slip_curve[i] = along
+            across = magic_formula(slip, p.shape_y, p.per_shape_y, p.curvature_y)
+            wheels.slip_curve[lateral + i] = across
     return wheels
 
 
@@ -159,15 +162,18 @@ def wheel_contact(
     distance = points.height[i] * world_normal[2]
     slope = 1.0
     ground_velocity = (0.0, 0.0, 0.0)
-    if obstacles is not None and (solids.distance[i] < distance or normal[2] <= MIN_UPRIGHT):
-        distance = solids.distance[i]
-        normal = row(solids.normal, i)
-        slope = solids.slope[i]
-        ground_velocity = row(solids.velocity, i)
-    set_row(wheels.ground_velocity, i, ground_velocity)
+    if obstacles is not None:
+        on_part = (solids.distance[i] < distance) | (normal[2] <= MIN_UPRIGHT)
+        distance = where(on_part, solids.distance[i], distance)
+        normal = chosen(on_part, column(solids.normal, i), normal)
+        slope = where(on_part, solids.slope[i], 1.0)
+        ground_velocity = only_where(on_part, column(solids.velocity, i))
+    set_column(wheels.ground_velocity, i, ground_velocity)
     touches = (distance < p.wheel_radius) & (normal[2] > MIN_UPRIGHT)
+    touches &= p.has_wheel[i] > 0.0
     if not any_lane(touches):
         return
+    distance = where(touches, distance, p.wheel_radius)
 
     # spring and damper of the tyre
     velocity = hub_velocity(i, motion.velocity, motion.rates, x.strut_rate[i], wheels)
@@ -181,11 +187,11 @@ def wheel_contact(
         return
 
     # contact frame
-    heading = cross(row(wheels.axle, i), normal)
+    heading = cross(column(wheels.axle, i), normal)
     heading = scaled(1.0 / math.sqrt(dot(heading, heading)), heading)
-    set_row(wheels.heading, i, heading)
-    set_row(wheels.left, i, cross(normal, heading))
-    set_row(wheels.normal, i, normal)
+    set_column(wheels.heading, i, heading)
+    set_column(wheels.left, i, cross(normal, heading))
+    set_column(wheels.normal, i, normal)
     wheels.hub_distance[i] = distance
     wheels.rolling_radius[i] = p.wheel_radius - THIRD * compression
 
@@ -233,18 +239,18 @@ def tyre_slip(
     speed = wheels.hub_speed[i]
     slow = speed < p.low_speed
     if any_lane(slow):
-        damping = 0.5 * (1.0 + math.cos(math.pi * speed * p.per_low_speed))
+        fading = sin(0.5 * math.pi * min(speed * p.per_low_speed, 1.0))
+        damping = 1.0 - fading * fading
         damping = where(slow, damping * (p.low_speed_damping * load * p.per_nominal_load), 0.0)
         slip_x -= damping * slide_x * per_peak_x
         slip_y -= damping * slide_y * (p.per_friction_y * (level * share))
 
     slip = math.sqrt(slip_x * slip_x + slip_y * slip_y)
     per_slip = 1.0 / max(slip, 1e-300)
-    lateral = p.wheels + i
+    lateral = first_vector(wheels, PARTS) + i
     wheels.slip_gain_x[i] = gain_x
     wheels.slip_gain_y[i] = gain_y
     wheels.slip[i] = slip
-    wheels.slip[lateral] = slip
     wheels.force_limit[i] = peak_x * slip_x * per_slip
     wheels.force_limit[lateral] = peak_y * slip_y * per_slip
 
@@ -265,12 +271,12 @@ def tyre_force(
         dx.wheel_speed[i] = motor_torque * p.per_wheel_inertia
         return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
 
-    lateral = p.wheels + i
+    lateral = first_vector(wheels, PARTS) + i
     force_x = where(pressed, wheels.force_limit[i] * wheels.slip_curve[i], 0.0)
     force_y = where(pressed, wheels.force_limit[lateral] * wheels.slip_curve[lateral], 0.0)
-    along = scaled(force_x, row(wheels.heading, i))
-    across = scaled(force_y, row(wheels.left, i))
-    normal = row(wheels.normal, i)
+    along = scaled(force_x, column(wheels.heading, i))
+    across = scaled(force_y, column(wheels.left, i))
+    normal = column(wheels.normal, i)
     force = add(add(along, across), scaled(load, normal))
     couple = cross(scaled(-wheels.hub_distance[i], normal), force)
 

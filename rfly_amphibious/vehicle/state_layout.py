@@ -33,6 +33,8 @@ MAX_WHEELS = 6
 """Most wheels of a vehicle."""
 MAX_ROTORS = 8
 """Most rotors of a vehicle."""
+PARTS = 8
+"""Room for wheels, or for rotors, in the records of kernels: `LANES`."""
 
 PER_WHEEL = -1
 """Size of a quantity that has a number for each wheel."""
@@ -175,10 +177,12 @@ OUTPUTS: Fields = (
 
 CORNERS = 8
 """Corners of the body box."""
-POINTS = 24
-"""Points of a body that kernels look up on the ground at once: hubs of all wheels, corners of the
-body box, rotor hubs; and two more, as a step takes 9 % longer where a field does not fill whole
-cache lines."""
+FIRST_ROTOR = PARTS
+"""Point of the body that is the first rotor's hub; the points before it are the wheels' hubs."""
+FIRST_CORNER = 2 * PARTS
+"""Point of the body that is the first corner of its box."""
+POINTS = 3 * PARTS
+"""Points of a body whose heights are known, with room for all wheels and rotors."""
 
 
 def columns(fields: Fields, rotors: int, wheels: int) -> Columns:
@@ -201,19 +205,23 @@ def columns(fields: Fields, rotors: int, wheels: int) -> Columns:
     return result
 
 
-def most(size: int) -> int:
-    """Return the size of a quantity in the largest vehicle."""
-    return {PER_WHEEL: MAX_WHEELS, PER_ROTOR: MAX_ROTORS}.get(size, size)
+def record_sizes(fields: Fields) -> dict[str, int]:
+    """Return the size of each quantity in a record, in the record's order.
+
+    Numbers of wheels and rotors come first: each quantity fills a vector of the processor's.
+    """
+    sizes = {name: PARTS if size in (PER_WHEEL, PER_ROTOR) else size for name, size in fields}
+    return dict(sorted(sizes.items(), key=lambda item: item[1] != PARTS))
 
 
 def columns_of_record(fields: Fields, rotors: int, wheels: int) -> Ints:
     """Return for each number of a record its column in the public array, -1 where it has none."""
     own = columns(fields, rotors, wheels)
     result = []
-    for name, size in fields:
+    for name, size in record_sizes(fields).items():
         place = own[name]
         used = range(place.start, place.stop) if isinstance(place, slice) else place.tolist()
-        result += [*used, *[-1] * (most(size) - len(used))]
+        result += [*used, *[-1] * (size - len(used))]
     return np.array(result)
 
 

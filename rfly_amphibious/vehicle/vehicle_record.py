@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.state_layout import (
     CONTROLS,
+    FIRST_CORNER,
+    FIRST_ROTOR,
     MAX_ROTORS,
-    MAX_WHEELS,
     MEMORY_FIELDS,
     OUTPUTS,
+    PARTS,
     POINTS,
     STATE,
     columns_of_record,
@@ -27,8 +29,6 @@ from rfly_amphibious.vehicle.state_layout import (
 from rfly_common.config.declared import declarations
 from rfly_common.physics import AIR_DENSITY, GRAVITY
 
-_VECTOR = 4
-"""Rotors that kernels compute at once: their numbers of 64 bits fill a register of AVX2."""
 _NOT_COPIED = (
     "steered",
     "driven",
@@ -64,6 +64,8 @@ _INVERTED = (
     "rotor_inertia",
     "relaxation_x",
     "relaxation_y",
+    "shape_x",
+    "shape_y",
     "friction_x",
     "friction_y",
     "nominal_load",
@@ -79,10 +81,9 @@ _OF_WHEELS = (
     "steering_sign",
     "cornering_stiffness",
     "driven",
+    "has_wheel",
 )
 """Arrays of the record with a number for each wheel."""
-_OF_SLIPS = ("shapes", "per_shape", "curvatures")
-"""Arrays of the record with a number for each wheel, longitudinal, then lateral."""
 
 HULL_FREQUENCY = 150.0
 """Frequency of the whole mass on one ellipsoid of the hull, rad/s. Eq. 6.8."""
@@ -137,8 +138,9 @@ def vehicle_record(
     half = 0.5 * np.array(p.body_box)
     corners = [half * (x, y, z) for z in (1, -1) for y in (1, -1) for x in (1, -1)]
     points = np.zeros((POINTS, 3))
-    used = np.concatenate([p.hub_position, corners, p.rotor_position])
-    points[: len(used)] = used
+    points[:wheels] = p.hub_position
+    points[FIRST_ROTOR : FIRST_ROTOR + p.rotors] = p.rotor_position
+    points[FIRST_CORNER:] = corners
     values["point_x"] = points[:, 0]
     values["point_y"] = points[:, 1]
     values["point_z"] = points[:, 2]
@@ -148,9 +150,7 @@ def vehicle_record(
 
     # wheels and tyres
     values["wheels"] = wheels
-    values["shapes"] = np.repeat((p.shape_x, p.shape_y), wheels)
-    values["per_shape"] = 1.0 / values["shapes"]
-    values["curvatures"] = np.repeat((p.curvature_x, p.curvature_y), wheels)
+    values["has_wheel"] = np.ones(wheels)
     cornering = p.cornering_factor * p.cornering_stiffness_per_rad
     values["cornering_stiffness"] = cornering * p.nominal_load
     peak_x = peak_slip(p.shape_x, p.curvature_x)
@@ -161,7 +161,6 @@ def vehicle_record(
 
     # rotors and air
     values["rotors"] = p.rotors
-    values["rotor_slots"] = -(-p.rotors // _VECTOR) * _VECTOR
     hubs = np.zeros((MAX_ROTORS, 3))
     hubs[: p.rotors] = p.rotor_position
     values["rotor_x"] = hubs[:, 0]
@@ -242,12 +241,11 @@ def kernel_records(record: SimpleNamespace) -> Any:
     """Return the record as the only one of a structured array (1,), for kernels.
 
     They read it by name and take it in a microsecond. Arrays of the wheels have room for
-    MAX_WHEELS, so that all vehicles have the same type.
+    PARTS, so that all vehicles have the same type.
     """
-    room = dict.fromkeys(_OF_WHEELS, MAX_WHEELS) | dict.fromkeys(_OF_SLIPS, 2 * MAX_WHEELS)
     arrays = {name: np.asarray(value) for name, value in vars(record).items()}
-    for name, size in room.items():
-        arrays[name] = np.append(arrays[name], np.zeros(size - len(arrays[name])))
+    for name in _OF_WHEELS:
+        arrays[name] = np.append(arrays[name], np.zeros(PARTS - len(arrays[name])))
     fields = tuple((name, a.dtype.kind == "i", a.shape) for name, a in arrays.items())
     records = np.zeros(1, _record_type(fields))
     for name, array in arrays.items():

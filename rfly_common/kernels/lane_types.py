@@ -39,16 +39,28 @@ from numba.extending import (
 from rfly_common.kernels.lanes import (
     LANES,
     aligned_lane_record,
+    aligned_record,
     any_lane,
+    borrowed,
+    first_vector,
     flat,
     lane_record,
     lanes_of,
     lookup,
     numbers,
+    other_side,
+    parts_of,
+    plain,
+    rough_inverse_root,
+    rough_quotient,
+    rough_root,
+    rows_of,
+    vectors,
     where,
 )
 
 _DOUBLE = ir.DoubleType()
+_FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _BITS = ir.VectorType(ir.IntType(1), LANES)
 
@@ -106,6 +118,29 @@ class LaneRecordType(types.Type):
         super().__init__(name=f"LaneRecord({record})")
 
 
+class PartsRecordType(types.Type):
+    """Type of the record of one vehicle, in which fields with numbers of parts are lanes."""
+
+    def __init__(self, record: types.Record) -> None:
+        self.record = record
+        super().__init__(name=f"PartsRecord({record})")
+
+
+class TableType(types.Type):
+    """Type of an array's numbers without their owner."""
+
+    def __init__(self, array: types.Array) -> None:
+        self.array = array
+        super().__init__(name=f"Table({array})")
+
+
+@register_model(TableType)
+class _TableModel(models.StructModel):
+    def __init__(self, manager: Any, kind: TableType) -> None:
+        members = [("data", types.CPointer(kind.array.dtype)), ("rows", types.intp)]
+        super().__init__(manager, kind, members)
+
+
 LANES_TYPE = LanesType()
 MASK = MaskType()
 FLAT = FlatType()
@@ -123,6 +158,7 @@ _primitive(MaskType, _BITS)
 _primitive(LaneRowsType, _DOUBLE.as_pointer())
 _primitive(FlatType, _DOUBLE.as_pointer())
 _primitive(LaneRecordType, ir.IntType(8).as_pointer())
+_primitive(PartsRecordType, ir.IntType(8).as_pointer())
 
 
 def _same_in_all(builder: Any, value: Any, vector: ir.VectorType) -> Any:
@@ -312,33 +348,88 @@ def _lower_any(_context: Any, _builder: Any, _sig: Any, args: Any) -> Any:
 
 @type_callable(lookup)
 def _type_lookup(_context: Any) -> Callable[..., Any]:
-    def typer(table: types.Type, index: types.Type) -> types.Type | None:
-        if not isinstance(table, types.Array):
+    def typer(table: types.Type, index: types.Type, offset: types.Type) -> types.Type | None:
+        if not isinstance(table, types.Array | TableType):
+            return None
+        if not isinstance(offset, types.Integer):
             return None
         return LANES_TYPE if index == LANES_TYPE else types.float64
 
     return typer
 
 
-@lower_builtin(lookup, types.Array, types.Float)
+def _opened(context: Any, builder: Any, kind: types.Type, table: Any) -> tuple[Any, types.Type]:
+    """Return the place of a table's or an array's first number, and its type."""
+    if isinstance(kind, TableType):
+        opened = cgutils.create_struct_proxy(kind)(context, builder, value=table)
+        return opened.data, kind.array.dtype
+    return context.make_array(kind)(context, builder, table).data, kind.dtype  # type: ignore[attr-defined]
+
+
+@lower_builtin(lookup, types.Array, types.Float, types.Integer)
+@lower_builtin(lookup, TableType, types.Float, types.Integer)
 def _lower_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    table = context.make_array(sig.args[0])(context, builder, args[0])
-    index = builder.fptosi(args[1], cgutils.intp_t)
-    number = builder.load(builder.gep(table.data, [index]))
-    return context.cast(builder, number, sig.args[0].dtype, types.float64)
+    data, dtype = _opened(context, builder, sig.args[0], args[0])
+    offset = context.cast(builder, args[2], sig.args[2], types.intp)
+    index = builder.add(builder.fptosi(args[1], cgutils.intp_t), offset)
+    number = builder.load(builder.gep(data, [index]))
+    return context.cast(builder, number, dtype, types.float64)
 
 
-@lower_builtin(lookup, types.Array, LanesType)
+@type_callable(rows_of)
+def _type_rows_of(_context: Any) -> Callable[..., Any]:
+    return lambda table: types.intp if isinstance(table, types.Array | TableType) else None
+
+
+@lower_builtin(rows_of, types.Array)
+def _lower_rows_of_array(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    shape = context.make_array(sig.args[0])(context, builder, args[0]).shape
+    return builder.extract_value(shape, 0)
+
+
+@lower_builtin(rows_of, TableType)
+def _lower_rows_of_table(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0]).rows
+
+
+@type_callable(borrowed)
+def _type_borrowed(_context: Any) -> Callable[..., Any]:
+    def typer(group: types.Type) -> types.Type | None:
+        if not isinstance(group, types.NamedTuple):
+            return None
+        kinds = [TableType(kind) if isinstance(kind, types.Array) else kind for kind in group.types]
+        return types.NamedTuple(kinds, group.instance_class)
+
+    return typer
+
+
+@lower_builtin(borrowed, types.NamedTuple)
+def _lower_borrowed(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    members = []
+    for kind, member in zip(sig.args[0].types, cgutils.unpack_tuple(builder, args[0]), strict=True):
+        if isinstance(kind, types.Array):
+            array = context.make_array(kind)(context, builder, member)
+            table = cgutils.create_struct_proxy(TableType(kind))(context, builder)
+            table.data = array.data
+            table.rows = builder.extract_value(array.shape, 0)
+            member = table._getvalue()  # noqa: PLW2901
+        members.append(member)
+    return context.make_tuple(builder, sig.return_type, members)
+
+
+@lower_builtin(lookup, types.Array, LanesType, types.Integer)
+@lower_builtin(lookup, TableType, LanesType, types.Integer)
 def _lower_lane_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    table = context.make_array(sig.args[0])(context, builder, args[0])
-    number = context.get_data_type(sig.args[0].dtype)
+    data, dtype = _opened(context, builder, sig.args[0], args[0])
+    number = context.get_data_type(dtype)
     row = ir.VectorType(number, LANES)
     integers = ir.VectorType(cgutils.intp_t, LANES)
     pointers = ir.VectorType(number.as_pointer(), LANES)
 
     # addresses
     size = ir.Constant(cgutils.intp_t, context.get_abi_sizeof(number))
-    start = _same_in_all(builder, builder.ptrtoint(table.data, cgutils.intp_t), integers)
+    first = builder.gep(data, [context.cast(builder, args[2], sig.args[2], types.intp)])
+    start = _same_in_all(builder, builder.ptrtoint(first, cgutils.intp_t), integers)
     offset = builder.mul(builder.fptosi(args[1], integers), _same_in_all(builder, size, integers))
     addresses = builder.inttoptr(builder.add(start, offset), pointers)
 
@@ -353,6 +444,55 @@ def _lower_lane_lookup(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         gather, [addresses, align, ir.Constant(_BITS, [1] * LANES), ir.Constant(row, ir.Undefined)]
     )
     return result if number == _DOUBLE else builder.fpext(result, _VECTOR)
+
+
+# quotients and roots in single precision
+
+
+@type_callable(rough_quotient)
+def _type_rough_quotient(_context: Any) -> Callable[..., Any]:
+    return lambda over, under: LANES_TYPE if LANES_TYPE in (over, under) else types.float64
+
+
+@type_callable(rough_root)
+@type_callable(rough_inverse_root)
+def _type_rough_root(_context: Any) -> Callable[..., Any]:
+    return lambda square: LANES_TYPE if square == LANES_TYPE else types.float64
+
+
+def _shortened(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
+    """Return the arguments in single precision, all of the result's size."""
+    size = ir.VectorType(_FLOAT, LANES) if sig.return_type == LANES_TYPE else _FLOAT
+    numbers = zip(args, sig.args, strict=True)
+    full = (context.cast(builder, arg, kind, sig.return_type) for arg, kind in numbers)
+    return [builder.fptrunc(number, size) for number in full]
+
+
+@lower_builtin(rough_quotient, types.Any, types.Any)
+def _lower_rough_quotient(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    short = builder.fdiv(*_shortened(context, builder, sig, args))
+    return builder.fpext(short, context.get_value_type(sig.return_type))
+
+
+def _short_root(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    (square,) = _shortened(context, builder, sig, args)
+    name = "llvm.sqrt.f32" if square.type == _FLOAT else f"llvm.sqrt.v{LANES}f32"
+    kind = ir.FunctionType(square.type, [square.type])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [square])
+
+
+@lower_builtin(rough_root, types.Any)
+def _lower_rough_root(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    root = _short_root(context, builder, sig, args)
+    return builder.fpext(root, context.get_value_type(sig.return_type))
+
+
+@lower_builtin(rough_inverse_root, types.Any)
+def _lower_rough_inverse_root(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    root = _short_root(context, builder, sig, args)
+    ones = 1.0 if root.type == _FLOAT else [1.0] * LANES
+    inverse = builder.fdiv(ir.Constant(root.type, ones), root)
+    return builder.fpext(inverse, context.get_value_type(sig.return_type))
 
 
 # memory
@@ -426,7 +566,7 @@ def _type_flat(_context: Any) -> Callable[..., Any]:
 @type_callable(numbers)
 def _type_numbers(_context: Any) -> Callable[..., Any]:
     def typer(record: types.Type) -> types.Type | None:
-        if isinstance(record, LaneRecordType):
+        if isinstance(record, LaneRecordType | PartsRecordType):
             return LaneRowsType(0)
         return FLAT if isinstance(record, types.Record) else None
 
@@ -437,6 +577,63 @@ def _type_numbers(_context: Any) -> Callable[..., Any]:
 @lower_builtin(numbers, types.Any)
 def _lower_flat(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
     return builder.bitcast(args[0], _DOUBLE.as_pointer())
+
+
+@type_callable(vectors)
+@type_callable(first_vector)
+def _type_count(_context: Any) -> Callable[..., Any]:
+    return lambda _like, count: count
+
+
+@lower_builtin(vectors, types.Any, types.Integer)
+def _lower_vectors(context: Any, _builder: Any, sig: Any, args: Any) -> Any:
+    if isinstance(sig.args[0], PartsRecordType):
+        return context.get_constant(sig.return_type, 1)
+    return args[1]
+
+
+@lower_builtin(first_vector, types.Any, types.Integer)
+def _lower_first_vector(_context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    if isinstance(sig.args[0], PartsRecordType):
+        return builder.udiv(args[1], ir.Constant(args[1].type, LANES))
+    return args[1]
+
+
+@type_callable(parts_of)
+def _type_parts_of(_context: Any) -> Callable[..., Any]:
+    def typer(like: types.Type, record: types.Type) -> types.Type | None:
+        if isinstance(record, types.Record) and not isinstance(like, LaneRecordType):
+            return PartsRecordType(record)
+        return record
+
+    return typer
+
+
+@type_callable(plain)
+def _type_plain(_context: Any) -> Callable[..., Any]:
+    return lambda record: record.record if isinstance(record, PartsRecordType) else record
+
+
+@lower_builtin(plain, types.Any)
+@lower_builtin(parts_of, types.Any, types.Any)
+def _lower_view(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return builder.bitcast(args[-1], context.get_value_type(sig.return_type))
+
+
+@type_callable(other_side)
+def _type_other_side(_context: Any) -> Callable[..., Any]:
+    return lambda _like, rows, _i: LANES_TYPE if isinstance(rows, LaneRowsType) else None
+
+
+@lower_builtin(other_side, types.Any, LaneRowsType, types.Integer)
+def _lower_other_side(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    index = context.cast(builder, args[2], sig.args[2], types.intp)
+    if isinstance(sig.args[0], LaneRecordType):
+        index = builder.xor(index, ir.Constant(index.type, 1))
+        return builder.load(_vector_at(builder, args[1], index), align=8)
+    row = builder.load(_vector_at(builder, args[1], index), align=8)
+    pattern = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [lane ^ 1 for lane in range(LANES)])
+    return builder.shuffle_vector(row, ir.Constant(_VECTOR, ir.Undefined), pattern)
 
 
 @type_callable(lanes_of)
@@ -460,18 +657,31 @@ def _lower_lane_record(_context: Any, builder: Any, _sig: Any, args: Any) -> Any
     return builder.bitcast(args[0], ir.IntType(8).as_pointer())
 
 
+@type_callable(aligned_record)
+def _type_aligned_record(_context: Any) -> Callable[..., Any]:
+    return lambda record: record if isinstance(record, types.Record) else None
+
+
 @lower_builtin(aligned_lane_record, types.Record)
-def _lower_aligned(_context: Any, builder: Any, _sig: Any, args: Any) -> Any:
+@lower_builtin(aligned_record, types.Record)
+def _lower_aligned(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     line = 8 * LANES
     place = builder.ptrtoint(args[0], cgutils.intp_t)
     place = builder.add(place, ir.Constant(cgutils.intp_t, line - 1))
     place = builder.and_(place, ir.Constant(cgutils.intp_t, -line))
-    return builder.inttoptr(place, ir.IntType(8).as_pointer())
+    return builder.inttoptr(place, context.get_value_type(sig.return_type))
 
 
-def _field_type(kind: LaneRecordType, name: str) -> types.Type:
-    """Return the type of a field: a record of lanes, rows of lanes or one vector."""
+def _field_type(kind: LaneRecordType | PartsRecordType, name: str) -> types.Type:
+    """Return the type of a field: a record, rows of lanes, one vector, or plain numbers."""
     field = kind.record.typeof(name)
+    if isinstance(kind, PartsRecordType):
+        if isinstance(field, types.Record):
+            return PartsRecordType(field)
+        if not isinstance(field, types.NestedArray):
+            return field
+        *_, size = field.shape
+        return FLAT if size % LANES else LaneRowsType(size // LANES)
     if isinstance(field, types.Record):
         return LaneRecordType(field)
     *rows, _ = field.shape  # type: ignore[attr-defined]  # of an array
@@ -480,31 +690,44 @@ def _field_type(kind: LaneRecordType, name: str) -> types.Type:
     return LaneRowsType(rows[1] if len(rows) > 1 else 0)
 
 
+class _Fields(AttributeTemplate):
+    def generic_resolve(self, kind: Any, name: str) -> types.Type | None:  # type: ignore[override]
+        return _field_type(kind, name) if name in kind.record.fields else None
+
+
 @infer_getattr
-class _LaneRecordFields(AttributeTemplate):
+class _LaneRecordFields(_Fields):
     key = LaneRecordType
 
-    def generic_resolve(self, kind: LaneRecordType, name: str) -> types.Type | None:  # type: ignore[override]
-        if name not in kind.record.fields:
-            return None
-        return _field_type(kind, name)
+
+@infer_getattr
+class _PartsRecordFields(_Fields):
+    key = PartsRecordType
 
 
-def _field(builder: Any, kind: LaneRecordType, record: Any, name: str, pointer: ir.Type) -> Any:
+def _is_number(field: types.Type) -> bool:
+    """Return whether a field is loaded and stored, not only its place known."""
+    return field == LANES_TYPE or isinstance(field, types.Number)
+
+
+def _field(context: Any, builder: Any, kind: Any, record: Any, name: str) -> Any:
+    """Return the field's place."""
+    field = _field_type(kind, name)
     start = builder.gep(record, [ir.Constant(ir.IntType(64), kind.record.offset(name))])
-    return builder.bitcast(start, pointer)
+    pointer = context.get_value_type(field)
+    return builder.bitcast(start, pointer.as_pointer() if _is_number(field) else pointer)
 
 
 @lower_getattr_generic(LaneRecordType)
-def _get_field(context: Any, builder: Any, kind: LaneRecordType, record: Any, name: str) -> Any:
-    field = _field_type(kind, name)
-    if field == LANES_TYPE:
-        return builder.load(_field(builder, kind, record, name, _VECTOR.as_pointer()), align=8)
-    return _field(builder, kind, record, name, context.get_value_type(field))
+@lower_getattr_generic(PartsRecordType)
+def _get_field(context: Any, builder: Any, kind: Any, record: Any, name: str) -> Any:
+    place = _field(context, builder, kind, record, name)
+    return builder.load(place, align=8) if _is_number(_field_type(kind, name)) else place
 
 
 @lower_setattr_generic(LaneRecordType)
-def _set_field(_context: Any, builder: Any, sig: Any, args: Any, name: str) -> None:
+@lower_setattr_generic(PartsRecordType)
+def _set_field(context: Any, builder: Any, sig: Any, args: Any, name: str) -> None:
     record, value = args
-    place = _field(builder, sig.args[0], record, name, _VECTOR.as_pointer())
+    place = _field(context, builder, sig.args[0], record, name)
     builder.store(value, place, align=8)

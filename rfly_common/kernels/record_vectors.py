@@ -46,6 +46,20 @@ def set_row(field: Any, i: int, value: Vector) -> None:
 
 
 @inlined_kernel
+def column(field: Any, i: int) -> Vector:
+    """Return column i of a field (3, n)."""
+    return field[0, i], field[1, i], field[2, i]
+
+
+@inlined_kernel
+def set_column(field: Any, i: int, value: Vector) -> None:
+    """Set column i of a field (3, n)."""
+    field[0, i] = value[0]
+    field[1, i] = value[1]
+    field[2, i] = value[2]
+
+
+@inlined_kernel
 def quaternion(field: Any) -> Attitude:
     """Return the four numbers of a field."""
     return field[0], field[1], field[2], field[3]

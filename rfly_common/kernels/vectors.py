@@ -68,13 +68,19 @@ def norm(a: Vector) -> float:
 
 
 @inlined_kernel
+def chosen(condition: Any, a: Vector, b: Vector) -> Vector:
+    """Return a where the condition holds, else b."""
+    return (
+        where(condition, a[0], b[0]),
+        where(condition, a[1], b[1]),
+        where(condition, a[2], b[2]),
+    )
+
+
+@inlined_kernel
 def only_where(condition: Any, vector: Vector) -> Vector:
     """Return the vector where the condition holds, else 0."""
-    return (
-        where(condition, vector[0], 0.0),
-        where(condition, vector[1], 0.0),
-        where(condition, vector[2], 0.0),
-    )
+    return chosen(condition, vector, (0.0, 0.0, 0.0))
 
 
 @inlined_kernel

@@ -21,8 +21,14 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, fsolve
 
 from rfly_amphibious import AmphibiousModel
-from rfly_amphibious.dynamics.rotors import induced_velocity
+from rfly_amphibious.dynamics.rotors import (
+    induced_velocity,
+    inverse_root,
+    rough_induced_velocity,
+)
 from rfly_amphibious.dynamics.trim import steady_flight
+from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.lanes import rough_inverse_root
 
 G = 9.80665
 RHO = 1.225
@@ -154,19 +160,37 @@ def test_drag_in_the_plane_is_paid_once():
     assert abs(power[1.5].rotor_power - power[0.5].rotor_power) < 0.15 * work
 
 
-@given(
-    st.floats(0.0, 1.3),
-    st.floats(-5.0, 30.0),
-    st.floats(0.0, 1.0) | st.floats(0.0, 1e4),
-)
-@example(1.0, 0.0, 0.0)
-@example(0.0, 0.0, 0.0)
-@example(0.0, 1e10, 1e10)
-@example(1.2, -5.0, 0.88)  # the bound of the descent, where the first value is worst
+@kernel
+def induced(climb, across):
+    """Call the part of a kernel from Python."""
+    rough = rough_induced_velocity(climb, math.sqrt(across))
+    return induced_velocity(rough, climb, across)
+
+
+@kernel
+def root_of(square):
+    """Return 1 / √square as kernels do."""
+    return inverse_root(square, rough_inverse_root(square))
+
+
+@given(st.floats(-5.0, 1e5), st.floats(0.0, 2.0) | st.floats(0.0, 1e4))
+@example(0.0, 0.0)
+@example(1e6, 1e6)
+@example(-5.0, 0.8)  # the bound of the descent, where the first value is worst
 @settings(max_examples=2_000, deadline=None)
-def test_the_induced_velocity_solves_the_momentum_equation(root, climb, level):
-    induced = induced_velocity.py_func(root, climb, level)
-    bound = max(climb, -1.5 * root)
-    assert induced >= 0.0
-    thrust = induced * math.hypot(level, bound + induced)
-    assert thrust == pytest.approx(root**2, rel=2e-13, abs=1e-15)
+def test_the_induced_velocity_solves_the_momentum_equation(climb, level):
+    velocity = induced(climb, level * level)
+    assert velocity > 0.0
+    assert velocity * math.hypot(level, max(climb, -1.5) + velocity) == pytest.approx(1, rel=2e-13)
+
+
+@given(st.floats(-1e18, 1e18), st.floats(0.0, 1e18))
+@settings(max_examples=200, deadline=None)
+def test_any_flow_induces_a_finite_velocity(climb, level):
+    assert 0.0 < induced(climb, level * level) < 3.0
+
+
+@given(st.floats(1e-20, 1e12))
+@settings(max_examples=500, deadline=None)
+def test_the_inverse_root_is_exact(square):
+    assert root_of(square) == pytest.approx(1.0 / math.sqrt(square), rel=4e-16)

@@ -29,7 +29,7 @@ def looks_up():
         points.x[3] = x
         points.y[3] = y
         points.height[3] = 100.0
-        heights_above_ground(ground, points, 3, 4)
+        heights_above_ground(ground, points, 3, 1)
         return points.height[3], ground_normal(ground, points, 3)
 
     return look_up

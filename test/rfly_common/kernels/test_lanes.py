@@ -8,24 +8,44 @@ other.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.lanes import (
     LANES,
     aligned_lane_record,
+    aligned_record,
     any_lane,
+    borrowed,
+    first_vector,
     flat,
     lane_record,
     lanes_of,
     lookup,
     numbers,
+    other_side,
+    parts_of,
+    plain,
+    rough_quotient,
+    rough_root,
+    rows_of,
+    vectors,
     where,
 )
+
+
+class Group(NamedTuple):
+    """A table beside a number."""
+
+    table: NDArray[np.float64]
+    factor: float
+
 
 ROWS = np.dtype([("rows", float, (4, LANES))])
 RECORD = np.dtype(
@@ -54,7 +74,9 @@ def _work(x, y, p, table):
         z = where(positive, max(z, 0.5) + p, z)
     if any_lane(x != x):
         z = where(x != x, -1.0, z)
-    z += lookup(table, np.floor(min(abs(y), 12.0)))
+    z += lookup(table, np.floor(min(abs(y), 12.0)), 0)
+    z += lookup(table, np.floor(min(abs(x), 11.0)), 1)
+    z += rough_quotient(x, 1.0 + abs(y)) + rough_root(abs(z))
     z += math.tan(x) + math.cos(y) * math.tanh(x) + math.hypot(x, y)
     z /= 1.0 + y * y
 
@@ -147,4 +169,53 @@ def test_an_aligned_record_begins_at_a_line_of_the_cache():
 def test_plain_numbers_are_what_they_are_in_python():
     assert where(1.0 > 0.0, 2.0, 3.0) == 2.0
     assert not any_lane(1.0 < 0.0)
-    assert lookup(np.arange(3.0), 2.0) == 2.0
+    assert lookup(np.arange(3.0), 1.0, 1) == 2.0
+    assert rows_of(np.zeros((3, 2))) == 3
+    assert rough_quotient(1.0, 3.0) == pytest.approx(1.0 / 3.0, rel=1e-7)
+    assert rough_root(2.0) == pytest.approx(math.sqrt(2.0), rel=1e-7)
+
+
+PARTS = np.dtype(
+    [
+        ("one", float),
+        ("wheels", float, (LANES,)),
+        ("places", float, (3, LANES)),
+        ("axes", float, (3,)),
+        ("points", float, (2 * LANES,)),
+        ("room", float, (LANES,)),
+    ]
+)
+
+
+@kernel
+def _use_parts(records, group):
+    record = aligned_record(records[0])
+    parts = parts_of(record, record)
+    tables = borrowed(group)
+    parts.one = tables.factor
+    parts.axes[1] = 5.0
+    for i in range(vectors(parts, 4)):
+        parts.wheels[i] = parts.one * other_side(parts, parts.wheels, i)
+        parts.places[2, i] = parts.wheels[i] + parts.axes[1]
+
+    # the second group of points, from a table
+    first = first_vector(parts, LANES)
+    for k in range(first, first + vectors(parts, LANES)):
+        parts.points[k] = lookup(tables.table, parts.wheels[0], rows_of(tables.table) - 20)
+    return plain(parts).wheels[1] + vectors(record, 4)
+
+
+def test_all_parts_of_one_vehicle_are_computed_at_once():
+    memory = np.zeros(PARTS.itemsize // 8 + LANES)
+    records = memory[: PARTS.itemsize // 8].view(PARTS)
+    begin = -(memory.ctypes.data // 8) % LANES
+    record = memory[begin : begin + PARTS.itemsize // 8].view(PARTS)[0]
+    record["wheels"][:] = np.arange(LANES)
+    group = Group(np.arange(40.0), 2.0)
+    swapped = 2.0 * np.array((1, 0, 3, 2, 5, 4, 7, 6))
+    assert _use_parts(records, group) == swapped[1] + 4
+    assert record["one"] == 2.0
+    assert record["wheels"].tolist() == swapped.tolist()
+    assert record["places"].tolist() == [[0.0] * LANES] * 2 + [(swapped + 5.0).tolist()]
+    assert record["axes"].tolist() == [0.0, 5.0, 0.0]
+    assert record["points"].tolist() == [0.0] * LANES + (swapped + 20.0).tolist()
