@@ -28,6 +28,7 @@ from rfly_autonomy.control.drive_laws import (
     skid_torques,
     traction,
     twist_curvature,
+    wheel_velocities,
 )
 from rfly_autonomy.control.modes import DRIVEN, ContactFilter, contact_of
 from rfly_autonomy.control.path_following import PoseFollower
@@ -39,7 +40,7 @@ from rfly_autonomy.control.speed_controller import (
 )
 from rfly_autonomy.control.steady_turn import steady_turn
 from rfly_autonomy.control.stuck import SteeringWatch, StuckLimits, StuckWatch
-from rfly_autonomy.control.wheel_watch import WheelWatch
+from rfly_autonomy.control.wheel_watch import WheelStates, WheelWatch
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_autonomy.estimation.wheel_contact import WheelContact
@@ -461,7 +462,7 @@ class ChassisController:
         rotation = rotation_matrix(estimate.orientation)
         velocity = rotation.T @ estimate.velocity
         speed = float(velocity[0])
-        self._update_traction(velocity, estimate.rates)
+        self._update_traction(velocity, estimate)
         wanted, steering, yaw_rate = self._speed_steering_yaw_rate(estimate, rotation, speed, dt)
 
         if self.trust.level is Trust.SLOW:
@@ -520,8 +521,8 @@ class ChassisController:
         old = self._time - self._assist_time > self.command_timeout
         return None if old else self._assist
 
-    def _update_traction(self, velocity: Floats, rates: Floats) -> None:
-        """Update the slips once for each sample of the wheels."""
+    def _update_traction(self, velocity: Floats, estimate: Estimate) -> None:
+        """Update the slips once for each sample of the wheels; `velocity`: in body axes, m/s."""
         if math.isnan(self._joints_time) or self._joints_time == self._slips_time:
             return
 
@@ -531,12 +532,35 @@ class ChassisController:
         self._slips_time = self._joints_time
         if self._skid is None:
             self.traction.update(
-                self._wheel_rate, self._steering, velocity, rates, self._wheel_torque, period
+                self._wheel_rate,
+                self._steering,
+                velocity,
+                estimate.rates,
+                self._wheel_torque,
+                period,
             )
             if self._mode is Mode.DRIVE and self._assist_now() is None:
-                self.wheel_watch.update(
-                    self.traction.slip, self._wheel_torque, float(velocity[0]), period
-                )
+                self._watch_wheels(velocity, estimate, period)
+
+    def _watch_wheels(self, velocity: Floats, estimate: Estimate, period: float) -> None:
+        """Watch over motors and brakes, `period` seconds after the last time."""
+        along, across = wheel_velocities(
+            drive_law(self.params), self._steering, velocity, estimate.rates
+        )
+        loads = self._wheels.loads(self._time)
+        wheels = WheelStates(
+            slip=self.traction.slip,
+            along=along,
+            across=across,
+            steering=self._steering,
+            rate=self._wheel_rate,
+            torque=self._wheel_torque,
+            load=self.params.static_load if loads is None else loads,
+        )
+        doubt = 0.0
+        if estimate.covariance is not None:
+            doubt = math.sqrt(estimate.covariance[[3, 4], [3, 4]].max())
+        self.wheel_watch.update(wheels, float(velocity[0]), doubt, period)
 
     def _speed_steering_yaw_rate(
         self, estimate: Estimate, rotation: Floats, speed: float, dt: float

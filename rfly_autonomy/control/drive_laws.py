@@ -434,6 +434,23 @@ def skid_torques(
 # traction
 
 
+def wheel_velocities(
+    law: DriveLaw,
+    steering: Floats,
+    velocity: Sequence[float] | Floats,
+    rates: Sequence[float] | Floats,
+) -> tuple[Floats, Floats]:
+    """Return the speeds of hubs along and across their wheels, (wheels,), m/s.
+
+    The arguments are those of `traction`.
+    """
+    ahead = velocity[0] - rates[2] * law.hub_y
+    aside = velocity[1] + rates[2] * law.hub_x
+    cosine = np.cos(steering)
+    sine = np.sin(steering)
+    return ahead * cosine + aside * sine, aside * cosine - ahead * sine
+
+
 def traction(
     law: DriveLaw,
     share: Floats,
@@ -451,9 +468,7 @@ def traction(
     brakes, (wheels,), N m. A wheel slips by its torque if slip and torque have the same sign.
     """
     # slip of each wheel on the ground
-    along = velocity[0] - rates[2] * law.hub_y
-    aside = velocity[1] + rates[2] * law.hub_x
-    ground = along * np.cos(steering) + aside * np.sin(steering)
+    ground, _ = wheel_velocities(law, steering, velocity, rates)
     rolling = law.rolling_radius * (wheel_rate + rates[1])
     slip = (rolling - ground) / np.maximum(np.abs(ground), law.low_speed)
 

@@ -314,7 +314,7 @@ class JointChassisController(ChassisController):
         rotation = rotation_matrix(estimate.orientation)
         velocity = rotation.T @ estimate.velocity
         speed = float(velocity[0])
-        self._update_traction(velocity, estimate.rates)
+        self._update_traction(velocity, estimate)
 
         # rates of the wheels
         wanted = self._wanted

@@ -3,11 +3,14 @@
 
 """Watch over motors and brakes of the wheels, and over the power that they get.
 
-Theory of operation. A tyre slips by its torque, 5 N m by some 4 % under a wheel's load, and wheels
-with the same torque slip alike. A wheel that slips forwards while its torque is none, or brakes, is
-driven without a command; one that slips backwards while its torque is none, or drives, drags. A
-wheel that spins or slides by its own torque is no fault, whatever the ground. One that slips as
-most do where it would be driven, or would drag, is sound again after a while.
+Theory of operation. A tyre slips by the torque that the ground takes, 5 N m by some 4 % under a
+wheel's load, and wheels with the same torque slip alike. A torque that the ground does not take
+spins the wheel up or down. A wheel that slips forwards while the ground seems to take nothing, or
+to push it, is driven without a command; one that slips backwards while the ground seems to take
+something drags. On ice hardly any torque lets a wheel slip, the less the more it slides across, so
+only a contradiction beyond that counts. A wheel that spins or slides by its own torque is no fault,
+whatever the ground. One that slips as most do where it would be driven, or would drag, is sound
+again after a while.
 
 A vehicle whose motors all get no power coasts: rolling, air, slope and wind alone change its speed,
 whatever the motors' command. What the model does not know of them, above all the wind, is the
@@ -23,6 +26,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,7 +52,28 @@ LITTLE_SHARE = 0.1
 """Torque as a share of the largest one below which a wheel slips little by it."""
 
 FAST_ENOUGH = 0.7
-"""Speed above which the slip is known well enough, m/s."""
+"""Speed above which the slip of a wheel is known well enough, m/s."""
+
+UNSEEN_SLIDE = 0.25
+"""Speed, m/s, with which a vehicle may slide across unnoticed: a steered wheel seems to slip by it.
+"""
+
+GROUND_TIME = 0.1
+"""Time over which the torque that the ground takes is averaged, s: some readings of encoders."""
+
+ICE = 0.025
+"""Share of its load that the ground takes at least from a wheel that slips: half of the friction of
+wet ice, 0.05, as a tyre that spins pulls less than at its peak.
+"""
+
+TURNS = 2.0
+"""Spin below which a wheel may be held by its brake, rad/s."""
+
+LOADED_SHARE = 0.3
+"""Share of its load at rest from which on a wheel is judged: less may be none."""
+
+DOUBT = 3.0
+"""Error of the estimated speed, in standard deviations, up to which it explains a slip."""
 
 TOLD_PULL = 0.3
 """Acceleration, m/s², that the motors are told at least, in addition to that which rolling takes,
@@ -106,6 +131,31 @@ UNBRAKED_TIME = 0.4
 """The same of motors that are told to brake, s: no ground pushes a vehicle on."""
 
 
+class WheelStates(NamedTuple):
+    """Wheels of a vehicle that drives, each (wheels,)."""
+
+    slip: Floats
+    """Slips κ; positive drives."""
+
+    along: Floats
+    """Speeds of the hubs along the wheels, m/s."""
+
+    across: Floats
+    """The same across the wheels."""
+
+    steering: Floats
+    """Angles of the wheels, rad."""
+
+    rate: Floats
+    """Spins, rad/s."""
+
+    torque: Floats
+    """Commanded torques of motors and brakes, N m."""
+
+    load: Floats
+    """Loads, N."""
+
+
 class WheelWatch:
     """Watch over the wheels: `faults` are texts by part, such as `drive_fl` and `brake_rr`."""
 
@@ -145,9 +195,24 @@ class WheelWatch:
         """Forget what was measured."""
         self.faults: dict[str, str] = {}
         wheels = len(self._params.wheels)
-        self._driven_for = np.zeros(wheels)
-        self._dragged_for = np.zeros(wheels)
-        self._forwards = True
+        self._pushes_for = np.zeros(wheels)
+        """Times for which motors have pushed without a command, (wheels,), s."""
+
+        self._drags_for = np.zeros(wheels)
+        """The same of brakes that have dragged."""
+
+        self._acting = np.zeros(wheels)
+        """Torques of motors and brakes behind their commands, (wheels,), N m."""
+
+        self._mean_torque = np.zeros(wheels)
+        """The same, averaged."""
+
+        self._mean_rate = np.full(wheels, math.nan)
+        """Averaged spins, (wheels,), rad/s; NaN before the first."""
+
+        self._direction = 1.0
+        """1 forwards, -1 backwards."""
+
         self._forget_sound()
         self._disturbance = 0.0
         self.skip_power()
@@ -155,57 +220,96 @@ class WheelWatch:
     def _forget_sound(self) -> None:
         """Begin anew to look for wheels that are sound again."""
         wheels = len(self._params.wheels)
-        self._undriven_for = np.zeros(wheels)
+        self._unpushed_for = np.zeros(wheels)
         """Times for which wheels that a motor would drive have slipped as most, (wheels,), s."""
 
         self._undragged_for = np.zeros(wheels)
         """The same of wheels that a brake would hold."""
 
-    def update(self, slip: Floats, torque: Floats, speed: float, dt: float) -> None:
-        """Take in slips and commanded torques, N m, of wheels, (wheels,), dt seconds later.
+    def update(self, wheels: WheelStates, speed: float, doubt: float, dt: float) -> None:
+        """Take in the wheels dt seconds later.
 
-        `speed`: of the vehicle, m/s.
+        `speed`: of the vehicle, m/s. `doubt`: standard deviation of its estimated velocity, m/s.
         """
+        slip = wheels.slip
         middle = median(slip.tolist()) if all_finite(slip) else math.nan
         away = slip - middle
-        little = LITTLE_SHARE * self._params.max_drive_torque
-        fast = abs(speed) > FAST_ENOUGH
+        along = np.maximum(np.abs(wheels.along), FAST_ENOUGH)
+        fast = along > FAST_ENOUGH
 
-        forwards = speed > 0.0
-        if forwards is not self._forwards:
-            self._forwards = forwards
+        direction = math.copysign(1.0, speed)
+        if direction != self._direction:
+            self._direction = direction
             self._forget_sound()
 
-        # what drives a wheel shows without a torque forwards, and what holds it without one back
-        shows_drive = fast & (torque < little)
-        shows_drag = fast & (torque > -little)
-        self._driven_for = _lasting(
-            self._driven_for, shows_drive & (away > SLIPS) & (slip > 0.0), dt
+        # what drives a wheel shows where the ground takes less than it does from one that slips
+        # forwards, and what holds it where the ground takes more than from one that drags
+        taken = self._taken_by_ground(wheels, dt)
+        rolling, ice = self._least_taken(wheels, direction)
+        judged = fast & (wheels.load > LOADED_SHARE * self._params.static_load)
+        unsure = np.minimum(abs(middle), DOUBT * doubt / along)
+        slips = SLIPS + UNSEEN_SLIDE * np.abs(np.sin(wheels.steering)) / along
+        driven = judged & (taken < rolling + ice) & (away > slips) & (slip > unsure)
+        dragged = judged & (taken > rolling - ice) & (away < -slips) & (slip < -unsure)
+
+        # brakes hold a wheel, and motors turn it
+        turns = np.abs(wheels.rate) > TURNS
+        pushes = turns & np.where(wheels.rate > 0.0, driven, dragged)
+        self._pushes_for = _lasting(self._pushes_for, pushes, dt)
+        self._drags_for = _lasting(self._drags_for, (driven | dragged) & ~pushes, dt)
+
+        # it would show if the wheel's own torque were little
+        little = LITTLE_SHARE * self._params.max_drive_torque
+        forwards = direction * away
+        torque = direction * wheels.torque
+        self._unpushed_for = _lasting(
+            self._unpushed_for, forwards < SOUND_SLIP, dt, where=fast & (torque < little)
         )
-        self._dragged_for = _lasting(
-            self._dragged_for, shows_drag & (away < -SLIPS) & (slip < 0.0), dt
-        )
-        self._undriven_for = _lasting(self._undriven_for, away < SOUND_SLIP, dt, where=shows_drive)
         self._undragged_for = _lasting(
-            self._undragged_for, away > -SOUND_SLIP, dt, where=shows_drag
+            self._undragged_for, forwards > -SOUND_SLIP, dt, where=fast & (torque > -little)
         )
+        self._judge("drive", "pushes", self._pushes_for, self._unpushed_for)
+        self._judge("brake", "drags", self._drags_for, self._undragged_for)
 
-        # motors push and brakes hold, whatever the direction
-        driven = (self._driven_for, self._undriven_for)
-        dragged = (self._dragged_for, self._undragged_for)
-        pushed, held = (driven, dragged) if forwards else (dragged, driven)
+    def _taken_by_ground(self, wheels: WheelStates, dt: float) -> Floats:
+        """Return the torque that the ground takes from each wheel, (wheels,), N m, averaged.
+
+        It is what motors and brakes give by their commands beyond that which the wheels' spins take
+        up.
+        """
+        p = self._params
+        if not all_finite(self._mean_rate):
+            self._mean_rate = wheels.rate
+        self._acting = self._acting - math.expm1(-dt / p.drive_lag) * (wheels.torque - self._acting)
+        share = -math.expm1(-dt / GROUND_TIME)
+        self._mean_torque = self._mean_torque + share * (self._acting - self._mean_torque)
+        self._mean_rate = self._mean_rate + share * (wheels.rate - self._mean_rate)
+        spin_up = (wheels.rate - self._mean_rate) / GROUND_TIME
+        return self._mean_torque - p.wheel_inertia * spin_up
+
+    def _least_taken(self, wheels: WheelStates, direction: float) -> tuple[Floats, Floats]:
+        """Return what rolling takes, and what ice takes at least in addition, (wheels,), N m.
+
+        `direction`: 1 forwards, -1 backwards. Ice takes it along the wheel's slip, which is the sum
+        of those along and across the wheel.
+        """
+        p = self._params
+        lever = wheels.load * p.rolling_radius
+        aside = wheels.across / np.maximum(np.abs(wheels.along), p.low_speed)
+        across = p.cornering_stiffness_per_rad / p.slip_stiffness * aside
+        along = np.abs(wheels.slip) / np.maximum(np.hypot(wheels.slip, across), 1e-9)
+        return direction * p.rolling_resistance * lever, ICE * lever * along
+
+    def _judge(self, part: str, does: str, wrong_for: Floats, sound_for: Floats) -> None:
+        """Name the motors or brakes at fault, by the times, (wheels,), s, for which that shows."""
+        wrong = wrong_for >= SLIPS_TIME - 1e-9
+        sound = sound_for >= SOUND_TIME - 1e-9
         for wheel, name in enumerate(self._params.wheels):
-            self._judge(wheel, f"drive_{name}", "pushes", pushed)
-            self._judge(wheel, f"brake_{name}", "drags", held)
-
-    def _judge(self, wheel: int, part: str, does: str, times: tuple[Floats, Floats]) -> None:
-        """Name a wheel's part that is at fault; `times`: for which it and soundness have shown."""
-        wrong_for, sound_for = times
-        if wrong_for[wheel] >= SLIPS_TIME - 1e-9:
-            kind, name = part.split("_", 1)
-            self.faults[part] = f"the {kind} of wheel {name} {does} without a command"
-        elif sound_for[wheel] >= SOUND_TIME - 1e-9:
-            self.faults.pop(part, None)
+            if wrong[wheel]:
+                text = f"the {part} of wheel {name} {does} without a command"
+                self.faults[f"{part}_{name}"] = text
+            elif sound[wheel]:
+                self.faults.pop(f"{part}_{name}", None)
 
     def watch_power(self, told: float, resistance: float, speed: float, dt: float) -> None:
         """Take in the commanded force of the motors and the resistance of the model, N.
@@ -274,7 +378,7 @@ class WheelWatch:
         force = direction * (pull + disturbance_then)
         lost = told > max(least, STILL_TOLD * direction * told_then) and abs(speed) > MOVES
         lost = lost and direction * force_then - force > LOST_SHARE * told
-        lost = lost and abs(force) < NO_PULL_SHARE * told and not self._dragged_for.any()
+        lost = lost and abs(force) < NO_PULL_SHARE * told and not self._drags_for.any()
         self._lost_for = self._lost_for + dt if lost else 0.0
         return self._lost_for >= LOST_TIME - 1e-9
 

@@ -72,8 +72,8 @@ DOUBT_TIME = 2.0
 """Time for which the IMU is in doubt after the motion was estimated anew, s."""
 MOST_MISFITS = 0.8
 """Share of readings that do not fit well above which a sensor is at fault."""
-LONGEST_SLIP = 10.0
-"""Time after which wheels that seem to slip have encoders at fault, s."""
+LONGEST_SLIP = 60.0
+"""Time after which wheels that seem to slip have encoders at fault, s: on ice they may for long."""
 FEW_MISFITS = 0.3
 """The same below which it is sound again."""
 XYZW = np.array((1, 2, 3, 0))

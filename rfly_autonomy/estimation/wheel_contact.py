@@ -213,9 +213,10 @@ class TurnWatch:
             return
         share = -math.expm1(-gap / STUCK_TIME)
         for wheel, apart in enumerate(self._apart):
-            turned = math.remainder(angles[wheel] - self._angles[wheel], 2.0 * math.pi)
             rate = rates[wheel] if self._counts else 0.5 * (rates[wheel] + self._rates[wheel])
-            self._apart[wheel] = apart + share * (rate - turned / gap - apart)
+            beyond = rate * gap - (angles[wheel] - self._angles[wheel])
+            now = math.remainder(beyond, 2.0 * math.pi) / gap  # one that spins makes whole turns
+            self._apart[wheel] = apart + share * (now - apart)
 
 
 class FlightLoads:

@@ -58,6 +58,7 @@ for _law in (
     traction,
     turn_steering,
     twist_curvature,
+    drive_laws.wheel_velocities,
 ):
     callable_in_kernels(_law)
 

@@ -12,9 +12,23 @@ import pytest
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.speed_controller import SpeedController
-from rfly_autonomy.control.wheel_watch import WheelWatch
+from rfly_autonomy.control.wheel_watch import WheelStates, WheelWatch
 
 PARAMS = VehicleParameters.load("scale")
+
+
+def wheels(slip, torque, speed=3.0, aside=0.0, load_share=1.0, steering=0.0):
+    """Return wheels with slips and torques, N m, that carry a share of their load at rest."""
+    slip = np.array(slip)
+    return WheelStates(
+        slip=slip,
+        along=np.full(4, speed),
+        across=np.full(4, aside * speed),
+        steering=np.full(4, steering),
+        rate=speed * (1.0 + slip) / PARAMS.rolling_radius,
+        torque=np.zeros(4) + torque,
+        load=load_share * PARAMS.static_load,
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,10 +65,63 @@ def test_a_wheel_that_slips_against_its_torque_is_at_fault_after_half_a_second(
     watch = WheelWatch(PARAMS)
     found = {}
     for k in range(100):
-        watch.update(np.array(slip), np.full(4, torque), speed, 0.01)
+        watch.update(wheels(slip, torque, speed), speed, 0.02, 0.01)
         for part in watch.faults:
             found.setdefault(part, 0.01 * (k + 1))
     assert found == ({} if fault is None else {fault: pytest.approx(0.5, abs=0.011)})
+
+
+@pytest.mark.parametrize(
+    ("slip", "torque", "more", "fault"),
+    [
+        ((0.2, 0.0, 0.0, 0.0), 0.5, {}, None),
+        ((-0.03, 0.0, 0.0, 0.0), 0.1, {"aside": 0.3}, None),
+        ((-0.8, 0.0, 0.0, 0.0), 0.3, {"aside": 0.3}, "brake_fl"),
+        ((-1.0, 0.0, 0.0, 0.0), 0.3, {}, "brake_fl"),
+        ((-1.5, 0.0, 0.0, 0.0), 0.3, {}, "drive_fl"),
+        ((4.0, 0.0, 0.0, 0.0), 0.1, {}, "drive_fl"),
+        ((4.0, 0.0, 0.0, 0.0), 0.1, {"load_share": 0.1}, None),
+        ((4.0, 0.0, 0.0, 0.0), 0.1, {"speed": 0.6}, None),
+        ((-0.04, 0.06, 0.06, 0.06), 0.5, {"doubt": 0.1}, None),
+        ((0.05, 0.0, 0.0, 0.0), 0.1, {"steering": 0.4}, None),
+    ],
+    ids=[
+        "spins by its own torque",
+        "slides across",
+        "slides across and drags",
+        "is locked",
+        "is driven backwards",
+        "is driven",
+        "hangs",
+        "slow",
+        "speed is uncertain",
+        "slides unnoticed",
+    ],
+)
+def test_on_ice_only_what_the_ground_cannot_do_is_a_fault(slip, torque, more, fault):
+    """Rolling takes 0.02 · 75 N · 0.11 m = 0.16 N m, and ice as much again.
+
+    At 3 m/s three standard deviations of 0.1 m/s are 10 % of slip, and 0.25 m/s across are 3 % for
+    a wheel that is steered by 0.4 rad.
+    """
+    watch = WheelWatch(PARAMS)
+    more = {"speed": 3.0, "doubt": 0.02} | more
+    doubt = more.pop("doubt")
+    for _ in range(100):
+        watch.update(wheels(slip, torque, **more), more["speed"], doubt, 0.01)
+    assert list(watch.faults) == ([] if fault is None else [fault])
+
+
+def test_a_wheel_that_has_spun_slows_down_by_itself():
+    """Ice takes 0.3 N m and rolling 0.16: 77 rad/s² for 0.006 kg m², 0.78 s from 60 rad/s."""
+    watch = WheelWatch(PARAMS)
+    rolls = 3.0 / PARAMS.rolling_radius[0]
+    spin = rolls + 60.0
+    for _ in range(100):
+        now = wheels((spin / rolls - 1.0, 0.0, 0.0, 0.0), 0.0)
+        watch.update(now, 3.0, 0.02, 0.01)
+        spin = max(spin - 0.77, rolls)
+    assert not watch.faults
 
 
 @pytest.mark.parametrize(
@@ -73,8 +140,9 @@ def test_a_wheel_that_slips_as_the_others_again_is_sound_again(part, torque, spe
     for k in range(500):
         wrong = k < 100
         slip = np.array((0.0, 0.0, 0.0, 0.05 * sign * wrong))
-        own = 0.3 if wrong else torque
-        watch.update(slip, np.full(4, sign * own), speed if not wrong else 3.0 * forwards, 0.01)
+        own = 0.3 * forwards if wrong else sign * torque
+        now = speed if not wrong else 3.0 * forwards
+        watch.update(wheels(slip, own, now), now, 0.02, 0.01)
         if fault in watch.faults:
             named.append(0.01 * (k + 1))
         assert set(watch.faults) <= {fault}

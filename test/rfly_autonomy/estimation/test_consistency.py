@@ -93,7 +93,7 @@ def test_an_obstructed_height_sensor_is_outvoted(hop, flown):
 
 
 def test_encoders_that_are_left_out_stay_so_until_most_readings_fit(hop):
-    """Wheels may slip for 10 s; 0.5 of misfits is too much for encoders that are left out."""
+    """Wheels may slip for a minute; 0.5 of misfits is too much for encoders that are left out."""
     estimator = new_estimator(hop)
     book = estimator._filter.book[0]
 
@@ -104,12 +104,12 @@ def test_encoders_that_are_left_out_stay_so_until_most_readings_fit(hop):
         return "encoders" in estimator._outvoted_parts()
 
     assert not left_out(0.0, 0.0)
-    assert not left_out(9.9, 0.9), "they slip"
-    assert left_out(10.1, 0.9)
-    assert left_out(10.2, 0.5)
-    assert left_out(10.3, 0.9)
-    assert not left_out(10.4, 0.2)
-    assert not left_out(10.5, 0.9)
+    assert not left_out(59.9, 0.9), "they slip"
+    assert left_out(60.1, 0.9)
+    assert left_out(60.2, 0.5)
+    assert left_out(60.3, 0.9)
+    assert not left_out(60.4, 0.2)
+    assert not left_out(60.5, 0.9)
 
 
 def test_without_the_imu_no_sensor_is_outvoted(hop, monkeypatch):

@@ -112,6 +112,15 @@ def test_rates_of_counts_are_means_since_the_last_reading(counts):
             assert watch.turn is counts
 
 
+@pytest.mark.parametrize(("error", "turn"), [(0.0, True), (5.0, False)])
+def test_a_wheel_that_makes_more_than_half_a_turn_between_readings_turns_as_it_says(error, turn):
+    """400 rad/s are 4 rad in 0.01 s, so its angle alone could also have gone back by 2.3 rad."""
+    watch = TurnWatch()
+    for k in range(100):
+        watch.update(0.01 * k, [math.remainder(4.0 * k, math.tau)], [400.0 + error])
+    assert watch.turn is turn
+
+
 @pytest.mark.parametrize("odd", [math.nan, math.inf])
 @pytest.mark.parametrize("is_angle", [True, False])
 def test_a_reading_that_is_no_number_is_not_averaged(odd, is_angle):

@@ -9,6 +9,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from marks import exhaustively
 from scipy.ndimage import gaussian_filter
 
 from rfly_amphibious.scenarios.scenario import Scenario
@@ -130,6 +131,54 @@ mission:
 end: {when: time, time_s: 12}
 """
 """A drive that the wind carries off its way."""
+
+
+IN_SIDE_WIND = """version: 1
+vehicle: {vehicle}
+seed: 43
+wind: {{mean_mps: [0, {wind}, 0], gust_sigma_mps: [0.6, 0.6, 0.2]}}
+mission:
+  items:
+    - {{mode: waypoint, position_m: [9, 0]}}
+    - {{mode: waypoint, position_m: [12, 5]}}
+    - {{mode: waypoint, position_m: [5, 9]}}
+events: [{events}]
+end: {{when: time, time_s: {end}}}
+"""
+
+
+def on_ice(vehicle="scale", wind=5, events="", end=10, friction=0.12):
+    """Return a drive of three way-points on ice, from which the wind carries the vehicle off."""
+    text = IN_SIDE_WIND.format(vehicle=vehicle, wind=wind, events=events, end=end)
+    scenario = Scenario.parse(text.encode(), "ice")
+    world = World(friction=GroundFriction(elsewhere=friction))
+    return run_closed_loop(dataclasses.replace(scenario, world=world))
+
+
+@pytest.mark.parametrize(
+    ("vehicle", "friction", "end"),
+    [("scale", 0.12, 10), exhaustively("scale", 0.06, 30), exhaustively("scale_six", 0.1, 30)],
+)
+def test_wheels_that_slide_across_on_ice_accuse_no_part(vehicle, friction, end):
+    """The ground takes less torque there than motors and brakes of sound wheels give."""
+    assert on_ice(vehicle, friction=friction, end=end).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("brake_fl", 5),
+        exhaustively("brake_rr", 2),
+        exhaustively("drive_fl", 5),
+        exhaustively("drive_rl", -5),
+    ],
+)
+def test_motors_and_brakes_at_fault_are_found_on_ice(part, value):
+    """The wheel spins or is locked, and nothing else is accused, not even its encoder."""
+    fault = f"{{time_s: 3.5, fault: {{part: {part}, kind: stuck, value: {value}}}}}"
+    closed = on_ice(wind=2, events=fault, end=8)
+    assert {finding.part for finding in closed.findings} == {part}
+    assert 3.9 < closed.findings[0].time < 4.5
 
 
 @pytest.mark.exhaustive
