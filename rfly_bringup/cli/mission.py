@@ -8,7 +8,7 @@ Inspection, checks before flight, conversion and simulation.
 
 import math
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,47 +55,79 @@ class TooLow(str, Enum):
     refuse = "refuse"
 
 
-FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
-MapOption = Annotated[
-    options.MaybeText,
-    options.optional("name or path of the map to fly over", "--map", "-m"),
-]
-OriginOption = Annotated[
-    options.Triple,
-    typer.Option(
-        "--geo-origin",
-        metavar="LAT LON ALT",
-        help="place of the map's origin: degrees, m above sea (default: the map's)",
-        show_default=False,
-    ),
-]
 UavOption = Annotated[UavType, typer.Option("--uav-type", help="kind of vehicle")]
-RadiusOption = Annotated[
-    float,
-    typer.Option(min=0.01, callback=options.finite, help="m, for waypoints without a radius"),
-]
-LoiterOption = Annotated[
-    float,
-    typer.Option(
-        min=0.1,
-        callback=options.finite,
-        help="m, for orbits without a radius and for a fixed wing's hold",
-    ),
-]
+
+
+@dataclass(frozen=True)
+class MissionSource:
+    """A mission file, and what is needed to read it."""
+
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a .plan or .waypoints file")]
+    map: Annotated[
+        options.MaybeText,
+        options.optional(
+            "name or path of the map to fly over",
+            "--map",
+            "-m",
+            autocompletion=options.COMPLETIONS["map"],
+        ),
+    ] = None
+    search_path: options.SearchPath = None
+    geo_origin: Annotated[
+        options.Triple,
+        typer.Option(
+            "--geo-origin",
+            metavar="LAT LON ALT",
+            help="place of the map's origin: degrees, m above sea (default: the map's)",
+            show_default=False,
+        ),
+    ] = options.NO_TRIPLE
+    default_radius: Annotated[
+        float,
+        typer.Option(min=0.01, callback=options.finite, help="m, for waypoints without a radius"),
+    ] = 2.0
+    loiter_radius: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            callback=options.finite,
+            help="m, for orbits without a radius and for a fixed wing's hold",
+        ),
+    ] = 25.0
+
+    def read(self) -> "tuple[Mission, HeightMap | None, options.Triple]":
+        """Return the mission, the map below it, and the place of the map's origin."""
+        from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point
+        from rfly_missions.mission.files import read_mission
+        from rfly_missions.mission.mavlink_items import terrain_altitude
+
+        terrain = None
+        origin = DEFAULT_GEO_ORIGIN
+        if self.map is not None:
+            terrain = options.load_map(self.map, self.search_path, options.ThirdPixel.truncate)
+            origin = terrain.geo_origin or DEFAULT_GEO_ORIGIN
+        chosen_origin = options.given(self.geo_origin, "--geo-origin")
+        if chosen_origin is not None:
+            origin = geo_point(chosen_origin, "--geo-origin")
+
+        mission = read_mission(
+            self.file,
+            default_radius=self.default_radius,
+            loiter_radius=self.loiter_radius,
+            terrain=None if terrain is None else terrain_altitude(terrain, origin),
+        )
+        return mission, terrain, origin
 
 
 @mission_app.command()
+@options.takes(MissionSource)
 def check(
-    file: FileArgument,
-    map: MapOption = None,
-    search_path: options.SearchPath = None,
-    geo_origin: OriginOption = options.NO_TRIPLE,
-    default_radius: RadiusOption = 2.0,
-    loiter_radius: LoiterOption = 25.0,
+    *,
     all_items: Annotated[
         bool,
         typer.Option("--all", help=f"show every item, not only the first {SHOWN_ITEMS}"),
     ] = False,
+    given: MissionSource,
 ) -> None:
     """Show the items of a mission file, and what in it is not flown.
 
@@ -113,12 +145,10 @@ def check(
         check_returns,
     )
 
-    mission, terrain, origin = read(
-        file, map, search_path, geo_origin, default_radius, loiter_radius
-    )
+    mission, terrain, origin = given.read()
     latitude, longitude, altitude = mission.home
     print(
-        f"{file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, "
+        f"{given.file}: {len(mission.items)} items about home {latitude:.7f}, {longitude:.7f}, "
         f"{altitude:g} m"
     )
     _print_items(mission, len(mission.items) if all_items else SHOWN_ITEMS)
@@ -173,19 +203,16 @@ def _print_items(mission: "Mission", count: int) -> None:
 
 
 @mission_app.command()
+@options.takes(MissionSource)
 def convert(
-    file: FileArgument,
     target: Annotated[
         Path,
         typer.Argument(metavar="TARGET", help="the file to write: .plan or .waypoints"),
     ],
-    map: MapOption = None,
-    search_path: options.SearchPath = None,
-    geo_origin: OriginOption = options.NO_TRIPLE,
+    *,
     uav_type: UavOption = UavType.multirotor,
-    default_radius: RadiusOption = 2.0,
-    loiter_radius: LoiterOption = 25.0,
     overwrite: options.Overwrite = False,
+    given: MissionSource,
 ) -> None:
     """Write a mission file in the other format, and list what that format cannot express.
 
@@ -198,8 +225,10 @@ def convert(
     from rfly_missions.mission.files import write_mission
 
     options.check_target(target, overwrite)
-    mission, _, _ = read(file, map, search_path, geo_origin, default_radius, loiter_radius)
-    changed = write_mission(target, mission, uav_type=uav_type.value, loiter_radius=loiter_radius)
+    mission, _, _ = given.read()
+    changed = write_mission(
+        target, mission, uav_type=uav_type.value, loiter_radius=given.loiter_radius
+    )
 
     for text in (*mission.lost, *changed):
         print(printable(f"note: {text}"))
@@ -207,11 +236,9 @@ def convert(
 
 
 @mission_app.command()
+@options.takes(MissionSource)
 def fly(
-    file: FileArgument,
-    map: MapOption = None,
-    search_path: options.SearchPath = None,
-    geo_origin: OriginOption = options.NO_TRIPLE,
+    *,
     uav_type: UavOption = UavType.multirotor,
     min_height: Annotated[
         float, typer.Option(min=0.0, help="lowest height above the ground on the way, m")
@@ -223,8 +250,6 @@ def fly(
             "mission"
         ),
     ] = TooLow.climb,
-    default_radius: RadiusOption = 2.0,
-    loiter_radius: LoiterOption = 25.0,
     limit: Annotated[
         float,
         typer.Option(min=1.0, help="give up after this time of flight, s"),
@@ -238,6 +263,7 @@ def fly(
         options.optional("picture of the track to write: .png, .pdf, .svg …"),
     ] = None,
     overwrite: options.Overwrite = False,
+    given: MissionSource,
 ) -> None:
     """Fly a mission file with a simulated vehicle, as mission_node does, but faster.
 
@@ -257,14 +283,13 @@ def fly(
     """
     options.check_new_picture(plot, overwrite)
     options.check_target(csv, overwrite)
-    mission, terrain, origin = read(
-        file, map, search_path, geo_origin, default_radius, loiter_radius
-    )
+    mission, terrain, origin = given.read()
 
     for text in _items_without_end(mission):
-        raise ConfigError(f"{file}: {text}, which `rfly mission fly` does not have")
+        raise ConfigError(f"{given.file}: {text}, which `rfly mission fly` does not have")
 
-    flown = _fly(mission, terrain, origin, uav_type, min_height, too_low, loiter_radius, limit)
+    radius = given.loiter_radius
+    flown = _fly(mission, terrain, origin, uav_type, min_height, too_low, radius, limit)
     for text in mission.lost:
         print(printable(f"note: {text}"), file=sys.stderr)
 
@@ -282,7 +307,7 @@ def fly(
     if plot is not None:
         from rfly_bringup.cli.track_plots import draw_flight
 
-        draw_flight(flown.track, terrain, plot, f"{Path(file).name}: {ending}")
+        draw_flight(flown.track, terrain, plot, f"{given.file.name}: {ending}")
     raise typer.Exit(0 if flown.finished else 1)
 
 
@@ -410,35 +435,6 @@ def _write_track(path: Path, track: list[tuple[float, float, float, float, float
     write_text(path, "\n".join(["time_s,x_east_m,y_north_m,z_up_m,yaw_enu_rad", *rows, ""]))
 
 
-def read(
-    file: Path,
-    map_name: Any,
-    search_path: Any,
-    geo_origin: options.Triple,
-    default_radius: float,
-    loiter_radius: float,
-) -> "tuple[Mission, HeightMap | None, options.Triple]":
-    """Return a mission, the map below it, and the place of the map's origin."""
-    from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point
-    from rfly_missions.mission.files import read_mission
-    from rfly_missions.mission.mavlink_items import terrain_altitude
-
-    terrain = None
-    origin = DEFAULT_GEO_ORIGIN
-    if map_name is not None:
-        terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
-        origin = terrain.geo_origin or DEFAULT_GEO_ORIGIN
-    chosen_origin = options.given(geo_origin, "--geo-origin")
-    if chosen_origin is not None:
-        origin = geo_point(chosen_origin, "--geo-origin")
-
-    ground = None if terrain is None else terrain_altitude(terrain, origin)
-    mission = read_mission(
-        file, default_radius=default_radius, loiter_radius=loiter_radius, terrain=ground
-    )
-    return mission, terrain, origin
-
-
 def _items_without_end(mission: "Mission") -> list[str]:
     """Return a line for each item that ends only when is_mode_done reports it."""
     from rfly_missions.mission.mavlink_items import is_carried_out
@@ -457,11 +453,9 @@ def _number(text: str, minimum: float = 0.0) -> Any:
 
 
 @mission_app.command()
+@options.takes(MissionSource)
 def preflight(
-    file: FileArgument,
-    map: MapOption = None,
-    search_path: options.SearchPath = None,
-    geo_origin: OriginOption = options.NO_TRIPLE,
+    *,
     objects: Annotated[
         options.MaybeText,
         options.file_option(
@@ -489,8 +483,6 @@ def preflight(
             help="share of the battery that must remain, %",
         ),
     ] = 20.0,
-    default_radius: RadiusOption = 2.0,
-    loiter_radius: LoiterOption = 25.0,
     repair: Annotated[
         options.MaybeText,
         options.optional(
@@ -498,6 +490,7 @@ def preflight(
         ),
     ] = None,
     overwrite: options.Overwrite = False,
+    given: MissionSource,
 ) -> None:
     """Check a mission's way: ground, objects, radio, battery, the way home.
 
@@ -520,15 +513,13 @@ def preflight(
     from rfly_missions.mission.checks import check_fence, check_items, check_returns
     from rfly_missions.mission.files import write_mission
 
-    if map is None:
+    if given.map is None:
         raise ConfigError("--map: missing; the check needs the ground of a map")
     options.check_target(repair, overwrite)
     if bool(battery) != bool(power):
         raise ConfigError("--battery and --power: expected both or neither")
 
-    mission, terrain, origin = read(
-        file, map, search_path, geo_origin, default_radius, loiter_radius
-    )
+    mission, terrain, origin = given.read()
     assert terrain is not None
     above_map, home = over_map(mission, terrain, origin)
     check_items(mission.items, mission.numbers, ground_vehicle=False)
@@ -537,7 +528,7 @@ def preflight(
         "boxes": _boxes(objects, terrain),
         "demands": Demands(clearance, antenna_height, battery, power, reserve / 100.0),
         "fixed_wing": uav_type is UavType.fixed_wing,
-        "loiter_radius": loiter_radius,
+        "loiter_radius": given.loiter_radius,
         "min_height": min_height,
     }
 
@@ -548,7 +539,7 @@ def preflight(
         raised = sum(a != b for a, b in zip(items, above_map.items, strict=True))
         fixed = replace(above_map, items=items).moved([-value for value in home])
         for text in write_mission(
-            Path(repair), fixed, uav_type=uav_type.value, loiter_radius=loiter_radius
+            Path(repair), fixed, uav_type=uav_type.value, loiter_radius=given.loiter_radius
         ):
             print(f"note: {text}")
         print(f"{repair}: {raised} items raised")

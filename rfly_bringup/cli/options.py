@@ -58,7 +58,8 @@ class MapFrame(str, Enum):
 def takes(record: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the arguments and options that a dataclass declares.
 
-    The command gets the record as its last parameter, `given`.
+    The command gets the record as its last parameter, `given`. What the record requires, such as
+    a file, comes before the command's own arguments.
     """
     hints = get_type_hints(record, include_extras=True)
     declared = [
@@ -73,6 +74,8 @@ def takes(record: type[Any]) -> Callable[[Callable[..., None]], Callable[..., No
 
     def with_options(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command).parameters.values())[:-1]
+        required = [each for each in declared if each.default is inspect.Parameter.empty]
+        parameters = [*required, *own, *declared[len(required) :]]
 
         def run(**values: Any) -> None:
             given = record(**{each.name: values.pop(each.name) for each in declared})
@@ -80,8 +83,10 @@ def takes(record: type[Any]) -> Callable[[Callable[..., None]], Callable[..., No
 
         run.__name__ = command.__name__
         run.__doc__ = command.__doc__
-        run.__annotations__ = {each.name: each.annotation for each in (*own, *declared)}
-        run.__signature__ = inspect.Signature([*own, *declared])  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+        )
         return run
 
     return with_options
