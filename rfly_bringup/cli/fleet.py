@@ -316,4 +316,4 @@ def _on_map(fleet: "Fleet", map_name: str, search_path: list[str] | None) -> "Fl
     """Return a fleet over a map, and print what is not used of its files."""
     for note in fleet.notes:
         print(printable(f"note: {note}"), file=sys.stderr)
-    return fleet.on_terrain(options.load_map(map_name, search_path, options.ThirdPixel.truncate))
+    return fleet.on_terrain(options.load_map(map_name, search_path))

@@ -104,7 +104,7 @@ class MissionSource:
         terrain = None
         origin = DEFAULT_GEO_ORIGIN
         if self.map is not None:
-            terrain = options.load_map(self.map, self.search_path, options.ThirdPixel.truncate)
+            terrain = options.load_map(self.map, self.search_path)
             origin = terrain.geo_origin or DEFAULT_GEO_ORIGIN
         chosen_origin = options.given(self.geo_origin, "--geo-origin")
         if chosen_origin is not None:

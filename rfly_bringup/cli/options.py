@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, TypeVar, get_type_hints
@@ -118,13 +118,6 @@ def metres(text: str) -> float:
     return value
 
 
-def chosen_map(argument: str, option: str | None) -> str:
-    """Return the map of a command that takes it by position and by --map."""
-    if option is not None and argument not in (DEMO_MAP, option):
-        raise typer.BadParameter(f"two maps, {argument} and --map {option}: give one")
-    return option or argument
-
-
 class ThirdPixel(str, Enum):
     """Rule that turns the third point of the txt into a pixel."""
 
@@ -172,12 +165,7 @@ COMPLETIONS = {
 """Names that a shell completes, by the option; paths it completes by itself."""
 
 _MAP: Any = {"metavar": "MAP", "autocompletion": _complete_map}
-MapArgument = Annotated[str, typer.Argument(help="name or path of the map", **_MAP)]
 MapOption = Annotated[str, typer.Option("--map", "-m", help="name or path of the map", **_MAP)]
-AlsoMapOption = Annotated[
-    MaybeText,
-    typer.Option("--map", "-m", help="the same as MAP without an option", **_MAP),
-]
 SearchPath = Annotated[
     MaybeTexts,
     typer.Option(
@@ -193,6 +181,44 @@ ThirdPixelOption = Annotated[
         show_choices=True,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class MapSource:
+    """The map of a command of `rfly terrain`, by position or by --map, and how it is read."""
+
+    name: Annotated[str, typer.Argument(help="name or path of the map", **_MAP)] = DEMO_MAP
+    map_name: Annotated[
+        MaybeText,
+        typer.Option("--map", "-m", help="the same as MAP without an option", **_MAP),
+    ] = None
+    search_path: SearchPath = None
+    third_pixel: ThirdPixelOption = ThirdPixel.truncate
+
+    @property
+    def map(self) -> str:
+        """Name or path of the map. Raise BadParameter for two."""
+        if self.map_name is not None and self.name not in (DEMO_MAP, self.map_name):
+            raise typer.BadParameter(f"two maps, {self.name} and --map {self.map_name}: give one")
+        return self.map_name or self.name
+
+    def read(self) -> "RflySimMap":
+        """Return the map's two files as read, before they become heights. Raise TerrainError."""
+        return read_rfly_map(self.map, self.search_path, self.third_pixel)
+
+    def load(self) -> "HeightMap":
+        """Return the map's heights, all of them in memory. Raise TerrainError, ConfigError."""
+        return load_map(self.map, self.search_path, self.third_pixel)
+
+    def open(self) -> "Terrain":
+        """Return the map; tiles and a GeoTIFF are not read. Raise TerrainError."""
+        from rfly_terrain.tiles.open_terrain import find_tiles
+        from rfly_terrain.tiles.tiled_height_map import TiledHeightMap
+
+        tiles = find_tiles(self.map, self.search_path or ())
+        return self.load() if tiles is None else TiledHeightMap.open(tiles)
+
+
 X = Annotated[
     float,
     typer.Argument(metavar="X", parser=metres, help="m; east in map, north in map_ned"),
@@ -314,7 +340,9 @@ def read_rfly_map(
     return read_map(find_map(name, search_path or ()), third_pixel.value)
 
 
-def load_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "HeightMap":
+def load_map(
+    name: str, search_path: list[str] | None, third_pixel: ThirdPixel = ThirdPixel.truncate
+) -> "HeightMap":
     """Return the heights of a map, all of them in memory. Raise TerrainError, ConfigError."""
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.tiles.open_terrain import find_tiles, whole_map
@@ -323,15 +351,6 @@ def load_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) 
     if tiles is not None:
         return whole_map(tiles)
     return HeightMap.of_map(read_rfly_map(name, search_path, third_pixel))
-
-
-def open_map(name: str, search_path: list[str] | None, third_pixel: ThirdPixel) -> "Terrain":
-    """Return a map, or a folder of tiles or a GeoTIFF, which is not read. Raise TerrainError."""
-    from rfly_terrain.tiles.open_terrain import find_tiles
-    from rfly_terrain.tiles.tiled_height_map import TiledHeightMap
-
-    tiles = find_tiles(name, search_path or ())
-    return load_map(name, search_path, third_pixel) if tiles is None else TiledHeightMap.open(tiles)
 
 
 def open_imagery(path: Path | None, terrain: "Terrain") -> "Imagery | None":

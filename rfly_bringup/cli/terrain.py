@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rfly_terrain.map_files.png_txt import RflySimMap
 
 
+@options.takes(options.MapSource)
 def traversable(
-    name: options.MapArgument = options.DEMO_MAP,
     *,
     max_slope: Annotated[
         float,
@@ -75,9 +75,7 @@ def traversable(
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
-    map_name: options.AlsoMapOption = None,
-    search_path: options.SearchPath = None,
-    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+    given: options.MapSource,
 ) -> None:
     """Show where a ground vehicle can drive: the share of the map, and a picture.
 
@@ -96,7 +94,6 @@ def traversable(
     from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
     from rfly_terrain.plots.ground_shades import write_traversability
 
-    name = options.chosen_map(name, map_name)
     limits = TraversabilityLimits(
         max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase
     )
@@ -107,7 +104,7 @@ def traversable(
         options.check_target(save, overwrite)
         options.check_target(save.with_suffix(".png"), overwrite)
 
-    terrain = options.load_map(name, search_path, third_pixel)
+    terrain = given.load()
     grid = traversability(terrain, limits, resolution=resolution)
     picture = out or Path(f"{terrain.name}-traversable.png")
     with options.status(f"drawing {picture}"):
@@ -151,12 +148,11 @@ terrain_app = typer.Typer(
 
 
 @terrain_app.command()
+@options.takes(options.MapSource)
 def info(
-    name: options.MapArgument = options.DEMO_MAP,
-    map_name: options.AlsoMapOption = None,
-    search_path: options.SearchPath = None,
-    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+    *,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
+    given: options.MapSource,
 ) -> None:
     """Show the facts of a map: size, extent, cells, heights, calibration.
 
@@ -170,10 +166,9 @@ def info(
     """
     from rfly_terrain.tiles.open_terrain import find_tiles
 
-    name = options.chosen_map(name, map_name)
-    tiles = find_tiles(name, search_path or ())
+    tiles = find_tiles(given.map, given.search_path or ())
     if tiles is None:
-        facts = _facts(options.read_rfly_map(name, search_path, third_pixel))
+        facts = _facts(given.read())
         rows = _facts_text(facts)
         title = Path(facts["txt"]).stem
     else:
@@ -195,11 +190,11 @@ def info(
 
 
 @terrain_app.command(context_settings={"ignore_unknown_options": True})  # -3.5 is a number
+@options.takes(options.MapSource)
 def query(
     x: options.MaybeX = None,
     y: options.MaybeY = None,
-    name: options.MapArgument = options.DEMO_MAP,
-    map_name: options.AlsoMapOption = None,
+    *,
     frame: options.FrameOption = options.MapFrame.map,
     latlon: LatLonOption = False,
     normal: Annotated[
@@ -209,8 +204,7 @@ def query(
         options.MaybeText,
         options.file_option("a CSV of x,y instead of one point; - reads stdin"),
     ] = None,
-    search_path: options.SearchPath = None,
-    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+    given: options.MapSource,
 ) -> None:
     """Print the altitude of the ground at one point or at many.
 
@@ -231,15 +225,14 @@ def query(
 
         rfly terrain query 46.5474 7.9836 --latlon --map Alps
     """
-    name = options.chosen_map(name, map_name)
     if latlon and frame is not options.MapFrame.map:
         raise typer.BadParameter("--latlon and --frame exclude each other")
     if points is not None and x is None:
-        return _query_many(name, search_path, third_pixel, frame, latlon, normal, points)
+        return _query_many(given, frame, latlon, normal, points)
     if x is None or y is None or points is not None:
         raise typer.BadParameter("give one point, X and Y in metres, or --points FILE")
 
-    terrain = options.open_map(name, search_path, third_pixel)
+    terrain = given.open()
     answer = _ground_at(terrain, x, y, frame, latlon, normal)
     reference = "z up" if frame is options.MapFrame.map else "z down"
     where = "above the map's datum" if latlon else f"{reference}, frame {frame.value}"
@@ -252,8 +245,8 @@ def query(
 
 
 @terrain_app.command()
+@options.takes(options.MapSource)
 def cloud(
-    name: options.MapArgument = options.DEMO_MAP,
     *,
     out: Annotated[
         Path,
@@ -263,9 +256,7 @@ def cloud(
     region: options.RegionOption = options.NO_QUADRUPLE,
     frame: options.FrameOption = options.MapFrame.map,
     overwrite: options.Overwrite = False,
-    map_name: options.AlsoMapOption = None,
-    search_path: options.SearchPath = None,
-    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+    given: options.MapSource,
 ) -> None:
     """Write a map as a point cloud, for CloudCompare, Open3D, PCL and NumPy.
 
@@ -275,12 +266,11 @@ def cloud(
 
         rfly terrain cloud MountainTerrain --out near.pcd --stride 2 --region -500 500 -500 500
     """
-    name = options.chosen_map(name, map_name)
     from rfly_terrain.files.points import write_cloud
 
     part = options.given(region, "--region")
     options.check_target(out, overwrite)
-    terrain = options.open_map(name, search_path, third_pixel)
+    terrain = given.open()
     make_points = terrain.point_cloud if frame is options.MapFrame.map else terrain.point_cloud_ned
     try:
         points = make_points(stride, part)
@@ -293,8 +283,8 @@ def cloud(
 
 
 @terrain_app.command()
+@options.takes(options.MapSource)
 def plot(
-    name: options.MapArgument = options.DEMO_MAP,
     *,
     out: options.PictureOption,
     region: options.RegionOption = options.NO_QUADRUPLE,
@@ -305,9 +295,7 @@ def plot(
     title: Annotated[options.MaybeText, options.optional("by default the map's name")] = None,
     imagery: options.ImageryOption = None,
     overwrite: options.Overwrite = False,
-    map_name: options.AlsoMapOption = None,
-    search_path: options.SearchPath = None,
-    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+    given: options.MapSource,
 ) -> None:
     """Draw a shaded relief with contours, axes in metres and a colour bar.
 
@@ -319,12 +307,11 @@ def plot(
 
         rfly terrain plot Alps --out photo.png --imagery orthophoto.tif
     """
-    name = options.chosen_map(name, map_name)
     from rfly_terrain.plots.relief import write_relief
 
     part = options.given(region, "--region")
     options.check_target(out, overwrite)
-    terrain = options.load_map(name, search_path, third_pixel)
+    terrain = given.load()
     shown = options.open_imagery(imagery, terrain)
     with options.status(f"drawing {out}"):
         try:
@@ -446,13 +433,7 @@ def _ground_at(
 
 
 def _query_many(
-    map_name: str,
-    search_path: list[str] | None,
-    third_pixel: options.ThirdPixel,
-    frame: options.MapFrame,
-    latlon: bool,
-    normal: bool,
-    points: str,
+    source: options.MapSource, frame: options.MapFrame, latlon: bool, normal: bool, points: str
 ) -> None:
     """Print the altitudes of many points as CSV."""
     import numpy as np
@@ -471,7 +452,7 @@ def _query_many(
     xy = table.points
     if table.columns is Columns.EAST_NORTH and frame is options.MapFrame.map_ned:
         xy = xy[:, ::-1]
-    terrain = options.open_map(map_name, search_path, third_pixel)
+    terrain = source.open()
     answer = _ground_at(terrain, xy[:, 0], xy[:, 1], frame, latlon, normal)
     columns = [xy, answer.altitude[:, None], answer.inside[:, None]]
     header = "latitude,longitude,altitude,inside" if latlon else "x,y,altitude,inside"

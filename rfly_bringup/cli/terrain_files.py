@@ -3,7 +3,7 @@
 
 """`rfly terrain import`, `tile` and `export`: maps from and to other file formats."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import degrees
 from pathlib import Path
@@ -266,9 +266,9 @@ def _shift_text(facts: "ImportFacts") -> str:
     return f", its cells up to {facts.largest_shift:.3g} m off" if facts.is_shifted else ""
 
 
+@options.takes(options.MapSource)
 def export(
     ctx: typer.Context,
-    name: options.MapArgument = options.DEMO_MAP,
     *,
     out: Annotated[
         options.MaybePath,
@@ -294,9 +294,7 @@ def export(
     ] = None,
     geo_origin: options.GeoOrigin = options.NO_TRIPLE,
     overwrite: options.Overwrite = False,
-    map_name: options.AlsoMapOption = None,
-    search_path: options.SearchPath = None,
-    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+    given: options.MapSource,
 ) -> None:
     """Write a map's heights for other programs: GeoTIFF (GIS, other simulators), NumPy, Gazebo.
 
@@ -314,7 +312,6 @@ def export(
 
         rfly terrain export --sdf village --world village
     """
-    name = options.chosen_map(name, map_name)
     if out is None and sdf is None:
         raise typer.BadParameter("give --out FILE, --sdf FOLDER or both")
     if sdf_samples is not None and sdf is None:
@@ -325,11 +322,11 @@ def export(
     options.check_target(out, overwrite)
 
     # the map, placed on the earth
-    placed, folders = read_world(world, search_path)
-    if placed.map and map_name is None and not options.on_command_line(ctx, "name"):
-        name = placed.map
-        search_path = folders
-    terrain = options.load_map(name, search_path, third_pixel)
+    placed, folders = read_world(world, given.search_path)
+    is_chosen = given.map_name is not None or options.on_command_line(ctx, "name")
+    if placed.map and not is_chosen:
+        given = replace(given, name=placed.map, search_path=folders)
+    terrain = given.load()
     origin = options.given(geo_origin, "--geo-origin")
     if origin is not None:
         terrain = _at_place(terrain, origin)

@@ -49,12 +49,12 @@ def positions(terrain: "Terrain", latitude: Any, longitude: Any) -> tuple[Any, A
     return position
 
 
+@options.takes(options.MapSource)
 def profile(
     x1: Annotated[float, typer.Argument(metavar="X1", help="start: x east, m, or latitude")],
     y1: Annotated[float, typer.Argument(metavar="Y1", help="start: y north, m, or longitude")],
     x2: Annotated[float, typer.Argument(metavar="X2", help="end: x east, m, or latitude")],
     y2: Annotated[float, typer.Argument(metavar="Y2", help="end: y north, m, or longitude")],
-    name: options.MapArgument = options.DEMO_MAP,
     *,
     latlon: LatLonOption = False,
     count: Annotated[
@@ -68,9 +68,7 @@ def profile(
         options.MaybePath, options.optional("CSV of distance,x,y,altitude,inside to write")
     ] = None,
     overwrite: options.Overwrite = False,
-    map_name: options.AlsoMapOption = None,
-    search_path: options.SearchPath = None,
-    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+    given: options.MapSource,
 ) -> None:
     """Show the ground along a straight line: length, heights, climb, and a picture.
 
@@ -86,8 +84,7 @@ def profile(
 
     for file in (out, save):
         options.check_target(file, overwrite)
-    name = options.chosen_map(name, map_name)
-    terrain = options.open_map(name, search_path, third_pixel)
+    terrain = given.open()
 
     # the line
     start: tuple[Any, Any] = (x1, y1)
@@ -143,6 +140,7 @@ class Waves(str, Enum):
     straight = "straight"
 
 
+@options.takes(options.MapSource)
 def viewshed(
     x: Annotated[
         float,
@@ -152,7 +150,6 @@ def viewshed(
         float,
         typer.Argument(metavar="Y", parser=options.metres, help="y north, m, or longitude"),
     ],
-    name: options.MapArgument = options.DEMO_MAP,
     *,
     height: Annotated[
         float, typer.Option(metavar="M", min=0.0, help="height of the eye or antenna above ground")
@@ -180,9 +177,7 @@ def viewshed(
     ] = None,
     overwrite: options.Overwrite = False,
     as_json: Annotated[bool, typer.Option("--json", help="for programs: one JSON object")] = False,
-    map_name: options.AlsoMapOption = None,
-    search_path: options.SearchPath = None,
-    third_pixel: options.ThirdPixelOption = options.ThirdPixel.truncate,
+    given: options.MapSource,
 ) -> None:
     """Show what a place has in sight: the share of the map, and a picture.
 
@@ -202,7 +197,6 @@ def viewshed(
     from rfly_terrain.height_map.viewshed import viewshed as seen_from
     from rfly_terrain.plots.ground_shades import write_viewshed
 
-    name = options.chosen_map(name, map_name)
     options.check_new_picture(out, overwrite)
     if save is not None:
         if save.suffix.lower() not in (".tif", ".tiff"):
@@ -210,7 +204,7 @@ def viewshed(
         options.check_target(save, overwrite)
 
     # the eye
-    terrain = options.load_map(name, search_path, third_pixel)
+    terrain = given.load()
     place: tuple[Any, Any] = positions(terrain, x, y) if latlon else (x, y)
     if not terrain.inside(*place):
         raise typer.BadParameter(f"{x:g}, {y:g} is off the map: see `rfly terrain info`")

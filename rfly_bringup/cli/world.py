@@ -105,7 +105,7 @@ def make(
 
     target = Path(out or f"{kind.value}.yaml")
     _check_targets(target, picture, overwrite)
-    terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+    terrain = options.load_map(map_name, search_path)
 
     corners = options.given(region, "--region")
     with options.status(f"making {target}"):
@@ -157,7 +157,7 @@ def import_(
 
     target = Path(out or f"{source.stem.removesuffix('.osm')}.yaml")
     _check_targets(target, picture, overwrite)
-    terrain = options.load_map(map_name, search_path, options.ThirdPixel.truncate)
+    terrain = options.load_map(map_name, search_path)
 
     corners = options.given(region, "--region")
     origin = options.given(geo_origin, "--geo-origin")
@@ -224,7 +224,7 @@ def _map_of(world: "World", search_path: list[str] | None) -> "HeightMap | None"
     """Return the map that a world names; None if it is not here."""
     folders = [*(search_path or ()), *filter(None, [world.folder])]
     try:
-        return options.load_map(world.map, folders, options.ThirdPixel.truncate)
+        return options.load_map(world.map, folders)
     except TerrainFileNotFound:
         return None
 
@@ -270,7 +270,7 @@ def world_on_map(
     chosen = map_name or world.map or default
     if not chosen:
         raise ConfigError(f"world {name!r}: it is made for no map; choose one with --map")
-    return world.on(options.load_map(chosen, folders, options.ThirdPixel.truncate))
+    return world.on(options.load_map(chosen, folders))
 
 
 def _check_targets(target: Path, picture: str | None, overwrite: bool) -> None:
