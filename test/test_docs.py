@@ -45,8 +45,8 @@ PARTS = {
     "train-a-policy": ("gymnasium", "onnxruntime"),
 }
 """Optional parts that the Python examples of a page need, by its name."""
-LONG_PAGES = {"learn-on-a-cluster"}
-"""Pages whose Python examples start processes that compute: ten seconds of a core."""
+LONG_PAGES = {"learn", "learn-on-a-cluster", "train-a-policy"}
+"""Pages whose Python examples take more than three seconds of a core."""
 ONLY_PARSED = {
     "drive": "needs a terminal, and runs until Ctrl-C",
     "up": "starts nodes and runs until Ctrl-C",

@@ -291,7 +291,7 @@ def test_the_foreign_robot_is_shown_where_it_drives(folder, domain_id, rflysim_h
         assert np.cos(packet["AngEuler"][2] + heading) == pytest.approx(1.0, abs=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.ros
 def test_a_mission_is_cancelled_and_another_flown_to_its_end(folder, domain_id, rflysim_host):
     Path("missions").mkdir()

@@ -295,6 +295,7 @@ def test_the_gains_of_a_flight_controller_are_parameters(start, peer, domain_id)
     assert not any("Traceback" in node.output for node in [controller, *nodes])
 
 
+@pytest.mark.exhaustive
 def test_a_land_air_vehicle_is_a_rover_on_the_ground_and_a_copter_above_it(start, peer):
     """It goes to a place on wheels, takes off, flies to another place, lands, and drives again."""
     from mavlink_station import StationSocket
