@@ -213,7 +213,10 @@ def picture(path: StrPath, size: tuple[float, float], dpi: int = 110) -> Iterato
         layout.execute(figure)
         figure.set_layout_engine(None)
     with open_whole(path) as file:
-        figure.savefig(file, format=Path(path).suffix[1:].lower())
+        kind = Path(path).suffix[1:].lower()
+        # level 4 takes half of the usual 6's time, for a file that is 7 % larger
+        options: dict[str, Any] = {"pil_kwargs": {"compress_level": 4}} if kind == "png" else {}
+        figure.savefig(file, format=kind, **options)
 
 
 def region_about(height_map: HeightMap, middle: ArrayLike, half: ArrayLike) -> Region:

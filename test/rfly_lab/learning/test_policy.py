@@ -559,7 +559,7 @@ class RoofByHand(HopByHand):
         return np.column_stack([wish[:, 2] / 9.80665 - 1.0, roll, pitch, -2.0 * rates[:, 2]])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_flight_to_a_roof_ends_standing_on_it() -> None:
     flight = fly_policy(RoofByHand(), 5, sensors=RTK)  # type: ignore[arg-type]
     assert (flight.ending, flight.true_ending) == (Ending.SUCCESS, Ending.SUCCESS)
@@ -663,15 +663,9 @@ def test_answers_that_all_come_late_leave_the_vehicle_to_its_controller(
 
 
 @needs_runtime
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "seed",
-    [
-        2_000_000,
-        exhaustively(2_000_003),
-    ],
-)
-@pytest.mark.parametrize("name", [exhaustively("hover"), "hover_by_sensors"])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", [2_000_000, 2_000_003])
+@pytest.mark.parametrize("name", ["hover", "hover_by_sensors"])
 def test_it_hovers_by_noisy_estimates(name: str, seed: int) -> None:
     """Sensors with noise, estimator and flight controller, from standing on the ground."""
     policy = Policy(shipped_policy(name))
