@@ -187,10 +187,13 @@ class FlightController:
         """Time when the motion command was lost, s; None if it is not."""
 
         self._wrench_lost = False
-        """True from the loss of a wrench to the next setpoint."""
+        """True from the loss of a wrench until they have come in time for STEADY_TIME."""
 
         self._wrench_stamp = -math.inf
-        """Time of what the newest wrench that was not late answers, s."""
+        """Time of what the newest wrench that was not late answers, s; -inf before the first one.
+
+        Each mode begins without one.
+        """
 
         self._steady_since = -math.inf
         """Time since when no wrench has been lost before the next one came, s."""
@@ -327,11 +330,11 @@ class FlightController:
         """Push with a thrust, N, and turn by moments, N m, body axes, (4,), in flight.
 
         `time`: of what it answers, s; None: now. It takes precedence as an attitude does, and is
-        lost when that is WRENCH_TIMEOUT ago: then the vehicle hovers where it is, until wrenches
-        have come in time for STEADY_TIME. A take-off is flown by it, too, and ended where it is
-        lost. What the rotors cannot do is given up, the yaw
-        moment first. Raise CommandError for one that comes later than that, for a negative thrust,
-        and for numbers that are not finite.
+        lost when that is WRENCH_TIMEOUT ago: then the vehicle hovers where it is, or flies by other
+        setpoints, until wrenches have come in time for STEADY_TIME. A take-off is flown by it, too,
+        and ended where it is lost. What the rotors cannot do is given up, the yaw moment first.
+        Raise CommandError for one that comes later than that, for a negative thrust, and for
+        numbers that are not finite.
         """
         wanted = finite_array("wrench", wrench, (4,), error=CommandError)
         if wanted[0] < 0.0:
@@ -342,10 +345,13 @@ class FlightController:
                 f"it answers what was {age:.2f} s ago, expected at most {WRENCH_TIMEOUT:g} s"
             )
         if self.time - self._wrench_stamp > WRENCH_TIMEOUT:
+            self._wrench_lost = math.isfinite(self._wrench_stamp)
             self._steady_since = self.time
+        elif self.time - self._steady_since >= STEADY_TIME:
+            self._wrench_lost = False
         stamp = self.time - max(age, 0.0)
         self._wrench_stamp = max(self._wrench_stamp, stamp)
-        if not self._wrench_lost or self.time - self._steady_since >= STEADY_TIME:
+        if not self._wrench_lost:
             self._set(TrajectorySetpoint(wrench=wanted), stamp)
 
     def set_assist(self, assist: Assist | None, time: float | None = None) -> None:
@@ -374,7 +380,6 @@ class FlightController:
             self._setpoint = setpoint
             self._setpoint_time = stamp
             self._command_lost_at = None
-            self._wrench_lost = False
 
     def failsafe(self, acts: bool) -> None:
         """Take note of whether the simulation's fail-safe acts instead of this controller."""
@@ -604,6 +609,7 @@ class FlightController:
         self._entered = mode
         self._command_lost_at = None
         self._wrench_lost = False
+        self._wrench_stamp = -math.inf
         is_old = self.time - self._setpoint_time > self.command_timeout
         if (mode is Mode.FLIGHT and is_old) or (mode is Mode.TAKEOFF and self._has_wrench):
             self._setpoint = None
@@ -663,7 +669,6 @@ class FlightController:
 
         now = self._dead_reckoning.motion
         if is_lost:
-            self._wrench_lost = self._has_wrench
             self._setpoint = None
             self._command_lost_at = self.time
             # the place where it comes to rest

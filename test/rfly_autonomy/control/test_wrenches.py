@@ -82,6 +82,7 @@ def test_a_wrench_counts_from_what_it_answers_on():
     assert rig.flight.mode is Mode.FLIGHT
 
     # the stamp of a clock that is ahead is no longer life
+    rig = hover()
     rig.flight.set_wrench(level, rig.flight.time + 1000.0)
     rig.run(0.09)
     assert flown() == pytest.approx(level, abs=1e-6)
@@ -125,6 +126,35 @@ def test_wrenches_that_mix_with_late_ones_end_in_a_flight_or_a_landing(timely, m
     else:
         # 150 · 8 ms and half a second later
         assert all(flown[215:])
+
+
+@pytest.mark.parametrize(("gap", "begin"), [(17, 255), (25, 250)], ids=["one place", "places"])
+def test_places_between_wrenches_do_not_make_them_count_sooner(gap, begin):
+    """Four wrenches, one each 8 ms, come each `gap` ticks, else places at 62.5 Hz.
+
+    With 17 ticks one comes 0.112 s after the last one: one place counts before it. It flies
+    by places then, until wrenches have come in time for half a second, from tick `begin` on.
+    """
+    rig = hover()
+    level = np.array((rig.params.mass * G, 0.0, 0.0, 0.0))
+    count = itertools.count()
+    flown = []
+
+    def push(r):
+        k = next(count)
+        if k >= begin or k % gap < 4:
+            r.flight.set_wrench(level)
+        if k % 2:
+            r.flight.set_target((0.0, 0.0, 10.0))
+        setpoint = r.flight._setpoint
+        flown.append(setpoint is not None and setpoint.wrench is not None)
+
+    rig.run(4.0, push)
+    assert rig.flight.mode is Mode.FLIGHT
+    assert all(flown[:10])
+    # until half a second, 62.5 ticks, after they come in time
+    assert not any(flown[gap : begin + 62])
+    assert all(flown[begin + 65 :])
 
 
 def test_wrenches_that_are_lost_before_the_next_one_comes_do_not_count_again():
