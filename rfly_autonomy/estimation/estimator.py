@@ -70,6 +70,8 @@ MOST_AHEAD = 10.0
 """Longest time of a reading after the IMU's last sample, s. A later one is of another clock."""
 DOUBT_TIME = 2.0
 """Time for which the IMU is in doubt after the motion was estimated anew, s."""
+FAST_SPIN = 3.0
+"""Rate above which the antenna of a GPS swings, rad/s: its readings seem noisy."""
 MOST_MISFITS = 0.8
 """Share of readings that do not fit well above which a sensor is at fault."""
 LONGEST_SLIP = 60.0
@@ -198,6 +200,9 @@ class StateEstimator:
         self._rotors = RotorModel(self.vehicle)
         self._force = 0.0
         """Newest specific force along the body's z axis, m/s²."""
+
+        self._spun_at = -math.inf
+        """Time at which the vehicle last span fast, s."""
 
         self._outvoted: set[str] = set()
         self._coasted_at = -math.inf
@@ -333,7 +338,10 @@ class StateEstimator:
             faults[part] = _text(part, SILENT)
         for part, age in self._times.late(now).items():
             faults.setdefault(part, _text(part, COMES_LATE).format(age))
-        for part in sorted(self._stuck.noisy):
+        if np.linalg.norm(self._current("rates")) > FAST_SPIN:
+            self._spun_at = now
+        spins = now - self._spun_at < DOUBT_TIME
+        for part in sorted(self._stuck.noisy - ({"gps"} if spins else set())):
             faults.setdefault(part, "is far noisier than it should be")
         if self._flight_loads.lies:
             faults.setdefault("wheel_loads", "show load in flight: left out")
