@@ -110,6 +110,9 @@ MOST_UNKNOWN = 0.25
 A rotor without thrust is 1/6 with six rotors, and 1/4 with four.
 """
 
+MOST_SPIN = 2.0
+"""Yaw rate without a rotor up to which unknown moments are learned, rad/s."""
+
 HOVER_RESERVE = 0.05
 """Thrust that a vehicle needs for control in addition to its weight, as a share of that."""
 
@@ -315,7 +318,7 @@ class AttitudeController:
         self.mixer = Mixer(self.params, failed)
         self._failed = list(failed)
         self.learns_on = False
-        """True to learn on without rotors whose speeds are only estimated."""
+        """True to learn on without these rotors: the others can carry the vehicle level."""
 
         self.note_speeds(np.zeros(self.params.rotors))
         self.observer.reset()
@@ -334,10 +337,10 @@ class AttitudeController:
     def advance(self, motion: EstimatedMotion, dt: float, airborne: bool) -> None:
         """Go on by dt seconds to a motion, and learn from it if the vehicle is in the air.
 
-        Without a rotor nothing is learned: the vehicle may spin, and lack moments that it demands.
-        But with `learns_on` it is.
+        Without a rotor nothing is learned, but with `learns_on`, and not while it spins.
         """
-        if airborne and (not self._failed or self.learns_on):
+        spins = bool(self._failed) and not abs(motion.rates[2]) < MOST_SPIN
+        if airborne and not spins and (not self._failed or self.learns_on):
             known = self._whole.wrench(self.expected)[1:]
             self.observer.update(np.asarray(motion.rates, float), known, dt)
         else:
@@ -410,7 +413,23 @@ class AttitudeController:
             error_rates = error_rates - yaw_rate * rotation[2]
 
         turn = self._law.turn(wanted, rotation, error_rates)
-        return np.array((thrust, *(self._inertia @ turn - self.observer.moment)))
+        moment = self._inertia @ turn - self.observer.moment
+        if self._failed:
+            moment = self._spinning(moment, np.asarray(motion.rates, float))
+        return np.array((thrust, *moment))
+
+    def _spinning(self, moment: Floats, rates: Floats) -> Floats:
+        """Return the moment to command for a moment, (3,), N m, of a vehicle that may spin.
+
+        `rates`: of the body, (3,), rad/s. It turns on while the rotors follow with their lag, and
+        its angular momentum turns with it.
+        """
+        moment = moment + _cross(rates, self._inertia @ rates)
+        ahead = math.atan(float(rates[2]) * self.params.rotor_lag)
+        roll, pitch, yaw = moment.tolist()
+        c = math.cos(ahead)
+        s = math.sin(ahead)
+        return np.array((c * roll + s * pitch, c * pitch - s * roll, yaw))
 
 
 def _cross(a: ArrayLike, b: ArrayLike) -> Floats:

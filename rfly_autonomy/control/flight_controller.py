@@ -76,6 +76,9 @@ ENCODER_TIMEOUT = 0.2
 MOST_TILT = 0.25
 """Standard deviation of the tilt above which an estimate without IMU does not show it, rad."""
 
+MOST_HEADING = 0.35
+"""Standard deviation of the heading from which it does not show where to brake, rad."""
+
 BLIND_SINK = 1.0
 """Sink rate of a vehicle without IMU and estimate, m/s, by the damping of its rotors."""
 
@@ -485,7 +488,7 @@ class FlightController:
             reckoning.correct(estimate)
             slow = self.trust.update(estimate) >= Trust.SLOW
             self.flight_modes.position_controller.max_speed = CAREFUL_SPEED if slow else MAX_SPEED
-            self.flight_modes.knows_speed = not slow
+            self.flight_modes.knows_speed = not slow and _knows_heading(estimate)
 
         # rotors stay off before anything is known
         if reckoning.estimate is None:
@@ -733,7 +736,7 @@ class FlightController:
         loop = self.attitude_loop
         for rotor, reason in watch.failed.items():
             self.lose_rotor(rotor, reason, watch.believed)
-        if watch.by_motion and not loop.learns_on:
+        if watch.failed and not loop.learns_on:
             loop.learns_on = loop.can_hover()
 
 
@@ -758,6 +761,12 @@ _REASONS = {
     (Mode.ROLLING_TAKEOFF, Mode.ROLL_OUT): "it has become too slow to lift off",
 }
 """Reasons of the changes of mode that come without a request."""
+
+
+def _knows_heading(estimate: Estimate) -> bool:
+    """Return whether an estimate shows the heading well enough to brake by it."""
+    covariance = estimate.covariance
+    return covariance is None or float(covariance[8, 8]) < MOST_HEADING**2
 
 
 def _three(name: str, value: ArrayLike) -> tuple[float, float, float]:

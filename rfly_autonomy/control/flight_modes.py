@@ -161,7 +161,7 @@ class FlightModes:
         """Thrust taken away because the descent stalls, as a share of the weight."""
 
         self.knows_speed = True
-        """True while the estimate shows the speed well enough to brake by it."""
+        """True while the estimate shows speed and heading well enough to brake by them."""
 
         self._brakes_for = 0.0
         """Time for which a descent has braked instead of sinking, s."""

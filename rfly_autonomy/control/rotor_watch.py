@@ -7,15 +7,16 @@ Theory of operation. A rotor follows its command with its lag, so its speed lies
 and the speed expected by that lag. A rotor
 
 - stands, if it should turn and hardly does;
+- is weak, if it lacks a good part of the thrust that it should have;
 - is stuck, if it does not move at all for a moment while its command does;
 - runs away, if it turns much faster than commanded; on the ground the wheels have to show it, too;
 - is off, if it turns, and moves, but at another speed than expected: the flight law makes up for
   it.
 
-Rotors that stand, are stuck or run away have failed. Encoders that repeat all their readings, that
-show jumps of most rotors, or that show most of them fail at once, prove nothing about the rotors:
-they have failed themselves. But if the accelerometer measures the little thrust that
-they show, most rotors do fail at once: the battery gives them no power.
+Rotors that stand, are weak, stuck or run away have failed. Encoders that repeat all their readings,
+that show jumps of most rotors, or that show most of them fail at once, prove nothing about the
+rotors: they have failed themselves. But if the accelerometer measures the little thrust that they
+show, most rotors do fail at once: the battery gives them no power.
 
 A single rotor that seems to fail may have an encoder that lies. The body shows it: a rotor that is
 slower or faster than expected adds a moment that the flight law's observer finds. If this moment
@@ -38,6 +39,7 @@ from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import MomentObserver
 from rfly_autonomy.control.rotor_evidence import LoadEvidence, MomentEvidence, ThrustByMotion
 from rfly_common.arrays import Bools, Floats
+from rfly_common.physics import GRAVITY
 
 WATCHED_SHARE = 0.4
 """Share of the speed in hover that a rotor has to be commanded to stand."""
@@ -47,6 +49,16 @@ STANDS_SHARE = 0.3
 
 STANDS_TIME = 0.1
 """Time below that share after which a rotor has failed, s."""
+
+WEAK_LACK = 0.16
+"""Thrust that a rotor lacks, as a share of the weight, from which it is weak.
+
+The moments of less are learned, and the mission goes on. More is beyond what the flight law's
+observer holds, or takes the rotor to its limit.
+"""
+
+WEAK_TIME = 0.1
+"""Time without that thrust after which a rotor has failed, s: one that starts is late."""
 
 FAST_SHARE = 0.2
 """Excess of a rotor that runs away over command and expected speed, as a share of that in hover."""
@@ -154,6 +166,7 @@ class RotorWatch:
         """Speeds expected when they began to be the same, (rotors,), rad/s."""
 
         self._stands_for = np.zeros(rotors)
+        self._weak_for = np.zeros(rotors)
         self._fast_for = np.zeros(rotors)
         self._off_for = np.zeros(rotors)
         self._place = np.full(rotors, math.inf)
@@ -265,7 +278,10 @@ class RotorWatch:
             fast &= low > WATCHED_SHARE * hover
         elif fast.any():
             fast &= loads is not None and self._ground.shows(loads, speeds, expected)
+        lack = self._params.thrust_coefficient * (np.square(low) - np.square(speeds))
+        weak = lack > WEAK_LACK * self._params.mass * GRAVITY
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
+        self._weak_for = np.where(weak, self._weak_for + period, 0.0)
         self._fast_for = np.where(fast, self._fast_for + period, 0.0)
         self._off_for = np.where(is_off, self._off_for + period, 0.0)
         self._watch_jumps(speeds - expected, period)
@@ -327,21 +343,23 @@ class RotorWatch:
     ) -> None:
         """Find what has failed, `period` seconds after the last time."""
         stands = self._stands_for >= STANDS_TIME - 1e-9
+        weak = self._weak_for >= WEAK_TIME - 1e-9
         fast = self._fast_for >= STANDS_TIME - 1e-9
         off = self._off_for >= OFF_TIME - 1e-9
 
         # where most of them are off, they are judged together, once all have been so for long
         together = 2 * int((self._off_for > 0.0).sum()) > len(expected)
-        if together and 2 * int((off | fast).sum()) <= len(expected):
+        if together and 2 * int((off | fast | weak).sum()) <= len(expected):
             off = np.zeros(len(expected), bool)
             fast = off
+            weak = off
         before = self.warnings
         self.warnings = {}
         if self._jumps > NOISY_SHARE:
             self.warnings["encoders"] = "the encoders are far noisier than they should be"
             self._all_lie = True
             return
-        wrong = stands | stuck | fast | off
+        wrong = stands | weak | stuck | fast | off
         if 2 * int(wrong.sum()) > len(expected):
             # encoders that lie show nothing of the battery
             if self._distrusted_for <= 0.0 and self._has_lost_thrust(expected, force):
@@ -374,7 +392,7 @@ class RotorWatch:
                     self.warnings[name] = before.get(name, text)
             elif lies[rotor]:
                 self.lying[rotor] = f"the encoder of {name} shows {speed:.0f} rad/s, but it works"
-            elif stands[rotor]:
+            elif stands[rotor] or (weak[rotor] and speed < STANDS_SHARE * expected[rotor]):
                 self.failed[rotor] = f"{name} failed"
             elif stuck[rotor]:
                 self.failed[rotor] = f"{name} is stuck at {speed:.0f} rad/s"
@@ -382,9 +400,11 @@ class RotorWatch:
                 self.failed[rotor] = f"{name} runs away at {speed:.0f} rad/s"
             else:
                 # a warning keeps its first numbers
-                due = expected[rotor]
-                text = f"{name} turns at {speed:.0f} rad/s instead of {due:.0f}"
-                self.warnings[name] = before.get(name, text)
+                text = f"{name} turns at {speed:.0f} rad/s instead of {expected[rotor]:.0f}"
+                if weak[rotor]:
+                    self.failed[rotor] = text
+                else:
+                    self.warnings[name] = before.get(name, text)
         if self.lying:
             self.warnings["encoders"] = "; ".join(self.lying.values())
 

@@ -294,6 +294,76 @@ def test_a_rotor_that_is_stuck_in_a_hover_is_held_by_the_others():
     assert loop.can_hover()
 
 
+@pytest.mark.parametrize(("lack", "failed"), [(0.15, []), (0.17, [2])])
+def test_a_rotor_that_lacks_much_of_its_thrust_has_failed(lack, failed):
+    """The rotor is to push 0.24 of the weight and lacks a share of it for a second."""
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    due = np.full(6, p.hover_speed * math.sqrt(6.0 * 0.24))
+    speeds = due.copy()
+    speeds[2] *= math.sqrt(1.0 - lack / 0.24)
+    for tick in range(100):
+        swing = 1.0 + 0.02 * math.sin(0.04 * tick)
+        watch.update(0.01 * tick, swing * speeds, swing * due, swing * due)
+    assert list(watch.failed) == failed
+    assert watch.failed or list(watch.warnings) == ["rotor 3"]
+
+
+@pytest.mark.parametrize(
+    ("vehicle", "share"), [("scale_quad", 0.3), ("scale_quad", 0.45), ("full", 0.13)]
+)
+def test_a_weak_rotor_is_made_up_for_until_the_vehicle_is_down(vehicle, share):
+    """Its weakness was only told: 0.45 m above the ground a quadrotor was tilted by 38°."""
+    rig = Rig(vehicle, airborne=4.0)
+    rig.sim.inject(Fault(1.5, "rotor_1", FaultKind.PARTIAL, (share,)))
+    hold = lambda r: r.flight.set_target((0.0, 0.0, 4.0))  # noqa: E731
+    rig.run(2.5, hold, until=lambda r: r.flight.mode is Mode.ABORT)
+    assert rig.flight.mode is Mode.ABORT
+    assert "rotor 1 turns at" in rig.flight.reason
+    run = rig.run(12.0, until=lambda r: r.sim.outputs.wheel_load.any())
+    assert not rig.sim.crashed
+    assert rig.sim.outputs.wheel_load.any()
+    assert -run.vz[-1] < 1.2
+    assert math.hypot(run.vx[-1], run.vy[-1]) < 1.0
+
+
+def test_a_vehicle_that_spins_tilts_as_it_should():
+    """A rigid body that spins at 10 rad/s, with the lag of its rotors and one of them lost.
+
+    It turned on meanwhile: without allowing for that its tilt swings ever further.
+    """
+    p = VehicleParameters.load("scale_quad")
+    loop = AttitudeController(p)
+    loop.set_failed_rotors((0,))
+    inertia = p.total_inertia
+    wanted = rotation_matrix((0.0, math.sin(0.05), 0.0, math.cos(0.05)))
+    rotation = np.eye(3)
+    rates = np.array((0.0, 0.0, 10.0))
+    moment = np.zeros(3)
+    dt = 0.001
+    off = []
+    for _ in range(4000):
+        heading = math.atan2(rotation[1, 0], rotation[0, 0])
+        c, s = math.cos(heading), math.sin(heading)
+        turned = np.array(((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)))
+        now = LEVEL._replace(rotation=rotation, rates=rates)
+        # the same thrust direction for each heading
+        up = wanted[:, 2]
+        left = np.cross(up, turned[:, 0])
+        left /= np.linalg.norm(left)
+        attitude = np.column_stack([np.cross(left, up), left, up])
+        commanded = loop.wrench(attitude, now, p.mass * GRAVITY)[1:]
+        moment = moment + dt / p.rotor_lag * (commanded - moment)
+        moment[2] = 0.0
+        rates = rates + dt * np.linalg.solve(inertia, moment - np.cross(rates, inertia @ rates))
+        rates[2] = 10.0
+        angle = dt * np.linalg.norm(rates)
+        axis = math.sin(0.5 * angle) * rates / np.linalg.norm(rates)
+        rotation = rotation @ rotation_matrix((*axis, math.cos(0.5 * angle)))
+        off.append(math.acos(min(1.0, float(rotation[:, 2] @ up))))
+    assert max(off[3000:]) < 0.02
+
+
 def test_encoders_that_are_late_accuse_no_rotor():
     """Speeds of half a second ago rest in a hover while the commands for a climb move on."""
     rig = Rig("scale", airborne=3.0)
