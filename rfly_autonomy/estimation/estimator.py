@@ -38,7 +38,7 @@ from rfly_autonomy.estimation.filter_records import (
     SENSORS,
     WHEEL_SPEED,
 )
-from rfly_autonomy.estimation.reading_times import ReadingTimes
+from rfly_autonomy.estimation.reading_times import LATE, ReadingTimes
 from rfly_autonomy.estimation.rewinding_filter import RewindingFilter
 from rfly_autonomy.estimation.rotor_motion import LONGEST_GAP, RotorModel, RotorMotion
 from rfly_autonomy.estimation.speed_consistency import SLIDE_FLOOR, SLIDE_LIMIT
@@ -500,13 +500,26 @@ class StateEstimator:
             force = force @ self._mounting.T
             rates = rates @ self._mounting.T
         motion = np.concatenate([force, rates], axis=1)
-        if len(rates):
+        if len(rates) and not self._times.is_late("imu"):
             self._rotors.sense_rates(rates[-1])
+        if len(rates):
             self._force = float(force[-1, 2])
         for k, time in enumerate(readings.time.tolist()):
             if time - self._last_orientation >= self._orientation_period - SAME_TIME:
                 self._add_orientation(time, readings.orientation[k])
             self._add_imu(time, motion[k])
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Go on from the last sample of an IMU that comes late to the newest of the encoders."""
+        if self._alignment is None and self._is_ahead(self._rotors.time):
+            self._coast(self._rotors.time)
+
+    def _is_ahead(self, time: float) -> bool:
+        """Return whether a time, s, is too far after the IMU's last sample to wait for more."""
+        ahead = time - self._filter.end_time
+        patience = LATE if self._times.is_late("imu") else self.parameters.silence
+        return ahead > patience
 
     def _add_orientation(self, time: float, orientation: Floats) -> None:
         """Take in the IMU's own orientation (4,) x y z w, unless it is no rotation."""
@@ -631,7 +644,7 @@ class StateEstimator:
 
         is_new = self._filter.add(kind, time, values)
         is_ahead = time > end + SAME_TIME
-        if is_new and is_ahead and (time - end > self.parameters.silence or self.coasting):
+        if is_new and is_ahead and (self._is_ahead(time) or self.coasting):
             self._coast(time)
 
     def _add_imu(self, time: float, motion: Floats) -> None:

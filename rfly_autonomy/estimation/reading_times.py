@@ -72,6 +72,11 @@ class ReadingTimes:
             part for part, heard in self._heard.items() if now - heard > self._silent_after[part]
         ]
 
+    def is_late(self, part: str) -> bool:
+        """Return whether the readings of a sensor have come late for a while."""
+        since = self._late_since.get(part, math.inf)
+        return self._newest - since > LATE_TIME
+
     def late(self, now: float) -> dict[str, float]:
         """Return the ages, s, of the sensors whose readings have come late for a while."""
         return {

@@ -157,6 +157,31 @@ def test_a_stuck_imu_aborts_the_flight(kind, seed):
     assert run.touchdowns[0].level_speed < 1.0
 
 
+@pytest.mark.parametrize(
+    ("vehicle", "delay", "aborts"),
+    [
+        ("scale_quad", 0.2, True),
+        exhaustively("scale", 0.09, False),
+        exhaustively("full", 0.12, True),
+    ],
+)
+def test_an_imu_that_comes_late_is_waited_for_no_longer(vehicle, delay, aborts):
+    """The rotors show the motion since its last sample. Without them all three struck the ground.
+
+    From 0.1 s on it counts as silent.
+    """
+    fault = f"{{time_s: {IN_FLIGHT}, fault: {{part: imu, kind: delayed, value: {delay}}}}}"
+    text = HOP.format(seed=1, events=fault).replace("vehicle: scale", f"vehicle: {vehicle}")
+    done = closed_run(text)
+    run = done.run
+    assert not run.final.crashed, run.ending
+    assert (run.modes[-1][1] is Mode.ABORT) is aborts
+    assert any(f.part == "imu" and f.time < IN_FLIGHT + 2.0 for f in done.findings)
+    assert np.nanpercentile(done.position_nees(), 95) < 50.0
+    assert all(touch.sink_speed < 1.2 for touch in run.touchdowns)
+    assert all(touch.level_speed < 1.0 for touch in run.touchdowns)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("seed", "share"), [(1, 0.94), (2, 0.97)])
 def test_an_imu_that_delivers_now_and_then_blames_no_other_part(seed, share):
