@@ -102,6 +102,7 @@ _SEVERAL = ("encoders", "wheel_loads")
 """Sensors that are more than one."""
 REPEATS = ("repeats its readings: left out", "repeat their readings: left out")
 SILENT = ("is silent", "are silent")
+LOSES = ("loses many of its readings", "lose many of their readings")
 COMES_LATE = ("comes late by {:.2f} s", "come late by {:.2f} s")
 MISFITS = ("does not fit the other sensors: left out", "do not fit the other sensors: left out")
 """Texts about one sensor, and about several."""
@@ -343,6 +344,8 @@ class StateEstimator:
         spins = now - self._spun_at < DOUBT_TIME
         for part in sorted(self._stuck.noisy - ({"gps"} if spins else set())):
             faults.setdefault(part, "is far noisier than it should be")
+        for part in sorted(self._times.lossy):
+            faults.setdefault(part, _text(part, LOSES))
         if self._flight_loads.lies:
             faults.setdefault("wheel_loads", "show load in flight: left out")
         if self._current("height_refused") and "height" not in faults:
@@ -489,7 +492,7 @@ class StateEstimator:
     def _hear(self, part: str, readings: Any) -> None:
         """Note the time of a sensor's newest reading."""
         if len(readings.time):
-            self._times.hear(part, float(readings.time[-1]))
+            self._times.hear(part, float(readings.time[-1]), len(readings.time))
 
     def imu(self, readings: samples.ImuSamples) -> None:
         """Take in force and rates, which carry the state on, and orientations to measure with."""

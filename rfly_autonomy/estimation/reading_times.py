@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""ReadingTimes: which sensors are silent or late, by the times of their readings."""
+"""ReadingTimes: which sensors are silent, late or lose readings, by the times of these."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ LATE = 0.03
 """Age of a new reading, beyond the sensor's latency, from which it is late, s."""
 LATE_TIME = 0.5
 """Time for which all readings of a sensor have to be late, s."""
+
+SHARE_TIME = 1.0
+"""Time over which the share of the due readings that come is averaged, s."""
+FEW_SHARE = 0.7
+"""Share of the due readings below which a sensor loses many."""
+MOST_SHARE = 1.2
+"""Largest such share: readings that come in another order come in bunches."""
+SOUND_SHARE = 0.9
+"""The same above which it is sound again."""
 
 
 class ReadingTimes:
@@ -35,6 +44,16 @@ class ReadingTimes:
         self._age: dict[str, float] = {}
         """Age of each sensor's last reading when it came, s."""
 
+        self._rates = {part: sensor.rate for part, sensor in sensors.sensors().items()}
+        self._counts = dict.fromkeys(self._rates, 0)
+        """Readings of each sensor since its newest time."""
+
+        self._shares = dict.fromkeys(self._rates, 1.0)
+        """Share of each sensor's due readings that come."""
+
+        self.lossy: set[str] = set()
+        """Sensors that lose many readings."""
+
         self._silent_after = {
             part: max(SILENT_TIME, SILENT_PERIODS / sensor.rate)
             for part, sensor in sensors.sensors().items()
@@ -47,11 +66,13 @@ class ReadingTimes:
         }
         """Age of a new reading from which each sensor is late, s."""
 
-    def hear(self, part: str, time: float) -> None:
-        """Note the time, s, of a sensor's newest reading."""
+    def hear(self, part: str, time: float, count: int = 1) -> None:
+        """Note the time, s, of a sensor's newest reading, and the count of those that came."""
         if part not in self._silent_after:
             return
-        stamp = max(self._heard.get(part, -math.inf), time)
+        before = self._heard.get(part, -math.inf)
+        stamp = max(before, time)
+        self._average_share(part, stamp - before, count)
         self._heard[part] = stamp
 
         # late against the others; one alone that is ahead does not count
@@ -65,6 +86,22 @@ class ReadingTimes:
                 self._late_since.pop(part, None)
             else:
                 self._late_since.setdefault(part, now)
+
+    def _average_share(self, part: str, gap: float, count: int) -> None:
+        """Average the share of a sensor's readings that come, `gap` seconds after the last ones."""
+        self._counts[part] += count
+        if gap <= 0.0:
+            return
+        share = self._shares[part]
+        if gap <= self._silent_after[part]:
+            came = self._counts[part] / (gap * self._rates[part])
+            share = min(share - math.expm1(-gap / SHARE_TIME) * (came - share), MOST_SHARE)
+        self._shares[part] = share
+        self._counts[part] = 0
+        if share < FEW_SHARE:
+            self.lossy.add(part)
+        elif share > SOUND_SHARE:
+            self.lossy.discard(part)
 
     def silent(self, now: float) -> list[str]:
         """Return the sensors that were heard and are silent now, s."""
