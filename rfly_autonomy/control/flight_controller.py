@@ -575,7 +575,8 @@ class FlightController:
         level_speed = math.hypot(now.velocity[0], now.velocity[1])
         clearance.go_on(climb, level_speed, dt)
         altitude = float(now.position[2])
-        if self.mode in (Mode.DISARMED, Mode.DRIVE):
+        stands = self.mode in (Mode.DISARMED, Mode.DRIVE)
+        if stands or (self.mode in TAKING_OFF and self.logic.is_carried):
             clearance.stand(altitude, now.rotation)
         measured = clearance.measured(time)
         risen = clearance.above_last_ground(altitude, now.rotation)

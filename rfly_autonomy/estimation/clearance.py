@@ -30,6 +30,12 @@ LAG_STEP = 0.1
 AGREED_WAY = 1.0
 """Way up and down without half of that lag after which the height counts again, m."""
 
+MOST_OFF = 0.5
+"""Clearance of a vehicle that stands above which its height is wrong, m."""
+
+OFF_TIME = 0.5
+"""Time for which it has to be above that, s."""
+
 TRUST = 0.3
 """Weight of a new reading against the height expected from earlier ones and the climb rate."""
 
@@ -39,7 +45,8 @@ class Clearance:
 
     The ground below the wheels is taken to be as high as below the sensor. Without a sensor, or
     while it is silent, the clearance is that above the ground of the last place where it stood. So
-    it is while the readings contradict the climb, as those of an obstructed sensor do.
+    it is while the readings contradict the climb, as those of an obstructed sensor do, and if they
+    did not fit the ground there.
     """
 
     def __init__(self, params: VehicleParameters, sensor: HeightSensor | None) -> None:
@@ -71,18 +78,29 @@ class Clearance:
         self._agreed_way = math.inf
         """Way without a lag since the readings last contradicted the climb, m."""
 
+        self._off_since = math.inf
+        """Time since when the readings do not fit the ground on which it stands, s."""
+
+        self._is_off = False
+        """True if they did not when it last stood."""
+
         self._ground = math.nan
         """Altitude of the ground at the last place where it stood, m; NaN before."""
 
     def measured(self, time: float) -> bool:
         """Return whether there is a reading, not too old at a time (s), that fits the climb."""
         known = not math.isnan(self.height) and time - self._height_time <= SENSOR_TIMEOUT
-        return known and self._agreed_way >= AGREED_WAY
+        return known and self._agreed_way >= AGREED_WAY and not self._is_off
 
     def stand(self, altitude: float, rotation: Floats) -> None:
         """Note the ground of a vehicle that stands, by its origin's altitude, m, and attitude."""
         self._ground = altitude + self._lowest_tread(rotation)
         self._lag = 0.0
+        if abs(self.lowest_wheel(rotation)) > MOST_OFF:
+            self._off_since = min(self._off_since, self._height_time)
+        else:
+            self._off_since = math.inf
+        self._is_off = self._height_time - self._off_since >= OFF_TIME
 
     def sense(self, height: HeightSamples | None, joints: JointSamples | None) -> None:
         """Take in readings, if there are any."""

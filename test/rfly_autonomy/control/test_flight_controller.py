@@ -321,6 +321,24 @@ def test_a_height_that_does_not_grow_in_a_climb_counts_no_more():
     assert all(clearance_along(0.5 + noise + 0.015 * np.arange(200), 0.75))
 
 
+@pytest.mark.parametrize(("bias", "counts"), [(0.4, True), (0.6, False), (-0.6, False)])
+def test_a_height_that_does_not_fit_the_ground_below_a_vehicle_counts_for_nothing(bias, counts):
+    """With 6.8 m too much it sank at 1.5 m/s until it touched down. It may be right again."""
+    clearance = Clearance(VehicleParameters.load("scale"), SensorParameters.load("scale").height)
+    right = -clearance._lowest_tread(np.eye(3)) + clearance._place[2]
+
+    def stand(begin, reading):
+        for k in range(50):
+            time = begin + 0.02 * k
+            clearance.sense(HeightSamples(np.array([time]), np.array([reading])), None)
+            clearance.stand(0.22, np.eye(3))
+        return clearance.measured(time)
+
+    assert stand(0.0, right)
+    assert stand(1.0, right + bias) is counts
+    assert stand(2.0, right)
+
+
 def test_a_height_counts_again_after_a_metre_without_a_lag():
     """After 2 s the lag is 0.65 m; it is below 0.25 m 0.95 s later, and then the way counts."""
     readings = 0.5 + 0.015 * np.maximum(np.arange(300) - 100, 0)
