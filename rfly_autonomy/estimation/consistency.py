@@ -70,6 +70,10 @@ OUTVOTED = 0.4
 """Share of readings that do not fit well from which an aid votes against the prediction."""
 ALONE = 0.5
 """The same for the GPS velocity alone."""
+STEADY_SHARE = 0.3
+"""Square of the mean innovation of a GPS velocity as a share of the mean square below which they
+are noise: 0.08 remains of white noise, and a step reaches half when it has not fitted for long.
+"""
 UNKNOWN_ATTITUDE = 0.3
 """Standard deviation of an attitude after the vote, rad."""
 GYRO_STEP = 0.3
@@ -193,9 +197,13 @@ def count_misfit(book: Any, sensor: int, misfits: bool, c: Any) -> None:
 def reacquire_velocity(x: Any, book: Any, p: Any, residual: Any, c: Any) -> None:
     """Believe a GPS velocity that has not fitted for long, unless it is the one that is wrong.
 
-    A biased force may be the cause.
+    A biased force may be the cause. Innovations that contradict each other are noise of the GPS.
     """
     if book.misfits[filter_records.GPS_VELOCITY] <= ALONE or book.gps_velocity_refused != 0.0:
+        return
+    mean = book.velocity_off[0] ** 2 + book.velocity_off[1] ** 2 + book.velocity_off[2] ** 2
+    if mean < STEADY_SHARE * book.velocity_off_square:
+        book.gps_velocity_refused = 1.0
         return
     wrong = verdict(book, residual, c)
     if wrong == GPS_IS_WRONG:
@@ -280,6 +288,18 @@ def judge_imu(x: Any, book: Any, p: Any, c: Any) -> None:
     """Find the parts of the IMU that are biased."""
     book.gyro_biased = is_biased(book.gyro_biased, x.gyro_bias, p, GYRO_BIAS, c.gyro_usual)
     book.force_biased = is_biased(book.force_biased, x.force_bias, p, FORCE_BIAS, c.force_usual)
+
+
+@inner_kernel
+def average_velocity(book: Any, residual: Any, c: Any) -> None:
+    """Average the innovation of the GPS velocity, (3,), m/s, and its square."""
+    gap = min(book.time - book.last_measured[filter_records.GPS_VELOCITY], LONGEST_GAP)
+    share = -math.expm1(-gap / c.reacquire)
+    square = 0.0
+    for i in range(3):
+        book.velocity_off[i] += share * (residual[i] - book.velocity_off[i])
+        square += residual[i] * residual[i]
+    book.velocity_off_square += share * (square - book.velocity_off_square)
 
 
 @inner_kernel

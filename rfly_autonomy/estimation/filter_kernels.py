@@ -14,6 +14,7 @@ from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.attitude_kernels import add_skew, attitude
 from rfly_autonomy.estimation.consistency import (
     average_climb,
+    average_velocity,
     correct_climb,
     count_misfit,
     judge_height,
@@ -325,6 +326,7 @@ def fuse(
         altitude = x.position[2] + residual[0] / slope
         correct_climb(book, altitude - book.free_altitude, variance[0] / (slope * slope), False)
     elif sensor == filter_records.GPS_VELOCITY:
+        average_velocity(book, residual, c)
         average_climb(x, book, p, residual[2], variance[2])
         if correct_free_velocity(x, book, p, residual, variance[0]):
             correct_climb(book, x.velocity[2] + residual[2] - book.free_climb, variance[2], True)

@@ -107,6 +107,8 @@ BOOK = _record(
         ("free_velocity", 2),
         ("free_variance", 1),
         ("gps_apart", 2),  # m/s, GPS velocity less that one, averaged
+        ("velocity_off", 3),  # m/s, innovation of the GPS velocity, averaged
+        ("velocity_off_square", 1),  # (m/s)², its square, averaged alike
         ("wheels_apart", 2),  # m/s, the same of the wheels
         ("wheels_time", 1),
         ("wheels_slide", 1),  # 1: yes

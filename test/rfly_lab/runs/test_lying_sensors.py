@@ -119,6 +119,8 @@ def test_load_cells_that_show_load_in_flight_keep_no_mode_and_end_none(time, fau
 @pytest.mark.parametrize(
     ("fault", "seed"),
     [
+        ("part: gps, kind: noisy, quantity: velocity, value: 1.1", 1),
+        exhaustively("part: gps, kind: noisy, quantity: velocity, value: 0.5", 2),
         exhaustively("part: barometer, kind: biased, value: 60", 1),
         exhaustively("part: magnetometer, kind: biased, value: [0, 2.0e-5, 0]", 2),
         exhaustively("part: gps, kind: biased, value: [30, 0, 0]", 1),
