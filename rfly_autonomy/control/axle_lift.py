@@ -17,7 +17,7 @@ import numpy as np
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation.estimate import EstimatedMotion
-from rfly_common.arrays import Floats
+from rfly_common.arrays import Bools, Floats
 
 FRONT_UP_PITCH = math.radians(16.0)
 """Largest pitch with the front axle lifted, rad, positive nose up."""
@@ -73,6 +73,12 @@ LOWERED = math.radians(4.0)
 LONGEST_LOWERING = 4.0
 """Time of lowering an axle, at most, s."""
 
+YAW_GAIN = 6.0
+"""Gain of the yaw rate's error of a vehicle whose steered wheels hang, 1/s."""
+
+MOST_TURNING = 0.1
+"""Largest torque of a motor that turns it so, as a share of its largest one."""
+
 LIFTED_SPEED = 0.3
 """Speed with the front axle lifted, m/s."""
 
@@ -126,9 +132,25 @@ class Assist(enum.Enum):
         The wheels of the other end take over those of all that hang. `shares`: by traction control;
         `grip`: by the loads.
         """
+        stands = self._stands(params)
+        return np.where(stands, shares * grip * (len(stands) / int(stands.sum())), 0.0)
+
+    def turning(self, wanted: float, yaw_rate: float, params: VehicleParameters) -> Floats:
+        """Return the torques of motors, (wheels,), N m, that turn a vehicle whose steering hangs.
+
+        `wanted`, `yaw_rate`: rad/s.
+        """
+        turns = self._stands(params) & (params.is_driven > 0.0) & (params.steering_sign == 0.0)
+        moment = YAW_GAIN * params.total_inertia[2, 2] * (wanted - yaw_rate)
+        lever = -params.hub_position[:, 1] * max(int(turns.sum()), 1)
+        most = MOST_TURNING * params.max_drive_torque
+        torque = np.clip(moment * params.rolling_radius / lever, -most, most)
+        return np.where(turns, torque, 0.0)
+
+    def _stands(self, params: VehicleParameters) -> Bools:
+        """Return which wheels stand, (wheels,): those of the other end."""
         x = params.hub_position[:, 0]
-        stands = np.isclose(x, x.min() if self.is_front else x.max())
-        return np.where(stands, shares * grip * (len(x) / int(stands.sum())), 0.0)
+        return np.isclose(x, x.min() if self.is_front else x.max())
 
 
 ASSIST_WORDS: dict[str, Assist | None] = {"off": None, **{each.value: each for each in Assist}}

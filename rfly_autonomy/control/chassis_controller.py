@@ -490,6 +490,11 @@ class ChassisController:
             acceleration=self._ramp_rate,
         )
 
+        if assist is not None and self._skid is None and wanted != 0.0:
+            turn_rate = wanted * math.tan(steering) / self._turn.lever
+            turning = assist.turning(turn_rate, float(estimate.rates[2]), self.params)
+            drive = drive + self.traction.share * turning
+
         turns = self._skid is not None and yaw_rate != 0.0
         cuts = bool((self.traction.share < 1.0).any())
         if assist is None and not turns and not cuts and not brake.any():

@@ -74,6 +74,7 @@ class Pilot:
         self._wheel_torque = np.zeros(len(model.params.wheels))
         self._loads = np.zeros(len(model.params.wheels))
         self._steering = 0.0
+        self._lever = steering_lever(model.params)
         self._time = 0.0
         self.modes = [mode]
         """Modes up to now, in their order."""
@@ -215,12 +216,15 @@ class Pilot:
         )
         limit = self.speed_controller.steering_limit(speed)
         steering = min(max(setpoint.steering, -limit), limit)
+        turn = setpoint.speed * math.tan(steering) / self._lever
+        if setpoint.assist is not None and self._skid is None and setpoint.speed != 0.0:
+            turning = setpoint.assist.turning(turn, float(now.rates[2]), self.params)
+            drive = drive + self._traction.share * turning
         self._wheel_torque = drive - math.copysign(1.0, speed) * brake
         self._steering = steering
 
         # motors that steer
         if self._skid is not None and setpoint.speed != 0.0:
-            turn = setpoint.speed * math.tan(steering) / steering_lever(self.params)
             yaw_rate = float(now.rates[2])
             drive = drive + self._skid.torques(turn, yaw_rate, speed, wheel_speed, self.period)
             steering = 0.0

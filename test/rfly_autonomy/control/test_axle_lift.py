@@ -96,6 +96,32 @@ def test_wheels_of_one_end_take_over_all_torque_by_their_load(vehicle):
     assert Assist.LIFT_FRONT.shares(traction, grip, params) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("steered", "order", "standing"),
+    [
+        ("front", Assist.LIFT_FRONT, (2, 3)),
+        ("rear", Assist.LIFT_REAR, (0, 1)),
+        ("front", Assist.LIFT_REAR, ()),
+        ("all", Assist.LIFT_FRONT, ()),
+    ],
+)
+def test_wheels_turn_a_vehicle_by_their_torque_where_no_steered_one_stands(
+    steered, order, standing
+):
+    """6/s of 0.05 rad/s too little, to the left: the right wheel pushes, the left one brakes.
+
+    Each has half of the moment, at 0.28 m. Much more than that is limited to 1.2 N m.
+    """
+    params = VehicleParameters.load("scale").replace(steered=steered)
+    torque = order.turning(0.10, 0.05, params)
+    moment = 6.0 * params.total_inertia[2, 2] * 0.05
+    expected = np.zeros(4)
+    for wheel, side in zip(standing, (-1.0, 1.0), strict=False):
+        expected[wheel] = side * 0.5 * moment / 0.28 * params.rolling_radius[wheel]
+    assert torque == pytest.approx(expected)
+    assert order.turning(-9.0, 0.0, params) == pytest.approx(-1.2 * np.sign(expected))
+
+
 @pytest.mark.parametrize("order", [Assist.LOWER_FRONT, None])
 def test_an_axle_is_lowered_until_it_stands_with_or_without_an_order(order):
     """The wheels touch at 10 deg; the target turns by 15 deg/s and is 4 deg lower 0.27 s later."""
