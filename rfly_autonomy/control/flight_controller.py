@@ -565,7 +565,7 @@ class FlightController:
         time = self.time
         weight = self.params.mass * GRAVITY
         climb = float(now.velocity[2])
-        forward, aside, _ = (now.velocity @ now.rotation).tolist()
+        forward, aside, upward = (now.velocity @ now.rotation).tolist()
         loads = self._wheels.loads(time)
         wheels_down, load_share = contact_of(loads, weight)
         _, strut_share = contact_of(self._wheels.by_struts(time), weight)
@@ -597,6 +597,7 @@ class FlightController:
             risen=risen,
             forward=forward,
             aside=aside,
+            upward=upward,
         )
 
     @property

@@ -162,6 +162,9 @@ class ModeInputs:
     aside: float = 0.0
     """Speed across it, m/s."""
 
+    upward: float = math.nan
+    """Speed along its upright axis, m/s; NaN if it is unknown."""
+
 
 def contact_of(loads: Floats | None, weight: float) -> tuple[float, float]:
     """Return the number of wheels with load, and the share of the weight (N) that they carry.
@@ -305,13 +308,19 @@ class ModeLogic:
     def _cues(self, now: ModeInputs) -> dict[Cue, bool | None]:
         """Return the cues of a touch-down; None: unknown."""
         unknown = math.isnan(now.climb)
-        stalled = -STALLED_SPEED < now.climb < STALLED_CLIMB
-        return {
-            Cue.SINK: None if unknown else stalled,
-            Cue.THRUST: None if unknown else now.thrust <= LESS_THRUST,
+        ground = {
             Cue.HEIGHT: now.clearance < now.near if now.clearance_measured else None,
             Cue.LOADS: _above(self.contact.load_share, TOUCHED_SHARE),
             Cue.STRUTS: _above(now.strut_share, TOUCHED_SHARE),
+        }
+        sink = now.climb
+        felt = True in (ground[Cue.LOADS], ground[Cue.STRUTS]) and False not in ground.values()
+        if self.mode is Mode.ROLLING_LAND and felt and not math.isnan(now.upward):
+            sink = max(sink, now.upward)  # it rolls downhill
+        return {
+            Cue.SINK: None if unknown else -STALLED_SPEED < sink < STALLED_CLIMB,
+            Cue.THRUST: None if unknown else now.thrust <= LESS_THRUST,
+            **ground,
         }
 
     def _bounces(self, now: ModeInputs) -> bool:

@@ -141,7 +141,7 @@ class Pilot:
         wheels_down, load_share = contact_of(out.wheel_load, self.params.mass * GRAVITY)
         slope = math.acos(max(-1.0, min(1.0, now.rotation[2, 2])))
         speed = float(np.linalg.norm(state.velocity))
-        forward, aside, _ = (state.velocity @ now.rotation).tolist()
+        forward, aside, upward = (state.velocity @ now.rotation).tolist()
         return ModeInputs(
             wheels_down,
             load_share,
@@ -153,6 +153,7 @@ class Pilot:
             near=near_ground(self.params.wheelbase),
             forward=forward,
             aside=aside,
+            upward=upward,
         )
 
     def _enter(self, mode: Mode, now: EstimatedMotion) -> None:

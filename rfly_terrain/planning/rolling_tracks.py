@@ -98,15 +98,16 @@ def track_problem(
 def slant_problem(terrain: HeightMap, base: Floats, way: Floats, height: float) -> str:
     """Return what is in the way of a climb, or of a glide seen backwards; "" if nothing is.
 
-    It leads along a way, (2, 2), m, from the height of the ground at `base`, (2,), up to `height`
-    above it, m.
+    It leads along a way, (2, 2), m, from the ground at its begin up to `height`, m, above that at
+    `base`, (2,).
     """
     share = np.linspace(0.0, 1.0, 50)
     x, y = (way[0] + share[:, None] * (way[1] - way[0])).T
     if not np.asarray(terrain.inside(x, y)).all():
         return "it leads off the map"
-    risen = np.asarray(terrain.altitude(x, y)) - float(terrain.altitude(*base.tolist()))
-    if (risen > CLEAR_SHARE * height * share + 0.1).any():
+    ground = np.asarray(terrain.altitude(x, y))
+    climb = float(terrain.altitude(*base.tolist())) + height - ground[0]
+    if (ground - ground[0] > CLEAR_SHARE * climb * share + 0.1).any():
         return "the ground rises into its way"
     return ""
 

@@ -146,6 +146,38 @@ def test_a_landing_on_a_starved_machine_touches_nothing_in_the_air(seed):
     assert landing
 
 
+@pytest.mark.parametrize(
+    ("mode", "upward", "share", "strut_share", "after"),
+    [
+        (Mode.ROLLING_LAND, 0.0, 0.5, 0.5, Mode.ROLL_OUT),
+        (Mode.ROLLING_LAND, 0.0, 0.5, math.nan, Mode.ROLL_OUT),
+        (Mode.ROLLING_LAND, -0.21, 0.5, 0.5, Mode.ROLLING_LAND),  # it sinks along its own axis
+        (Mode.ROLLING_LAND, 0.0, 0.5, 0.0, Mode.ROLLING_LAND),  # load cells lie
+        (Mode.ROLLING_LAND, 0.0, 0.0, 0.0, Mode.ROLLING_LAND),
+        (Mode.LAND, 0.0, 0.5, 0.5, Mode.LAND),
+    ],
+)
+def test_wheels_that_roll_downhill_have_touched_down(mode, upward, share, strut_share, after):
+    """At 3 m/s on 4° the vehicle sinks by 0.21 m/s, and not at all across the ground."""
+    logic = ModeLogic(mode)
+    wheels = 4 if share else 0
+    now = ModeInputs(
+        wheels,
+        share,
+        0.0,
+        3.0,
+        0.0,
+        climb=-0.21,
+        thrust=0.6,
+        strut_share=strut_share,
+        forward=3.0,
+        upward=upward,
+    )
+    for _ in range(60):
+        logic.update(now, TICK)
+    assert logic.mode is after
+
+
 def test_load_cells_that_stick_at_full_load_do_not_end_a_flight():
     """At 20 m, sinking at 0.5 m/s; before, these loads alone switched the rotors off."""
     logic = ModeLogic(Mode.LAND)

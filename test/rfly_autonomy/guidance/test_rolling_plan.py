@@ -62,6 +62,22 @@ def test_a_vehicle_rolls_on_level_ground():
 
 
 @pytest.mark.parametrize(
+    ("degrees", "height", "notes"),
+    [
+        # it lifts off 8.1 m on, at 0.57 m, and climbs over 18 m, on which the ground rises 1.26 m
+        (4.0, 6.0, ()),
+        (-4.0, 2.0, ()),
+        # a climb of 0.03 m over 1.8 m, on which the ground rises 0.13 m
+        (4.0, 0.6, ("no rolling take-off: the ground rises into its way",)),
+    ],
+)
+def test_a_take_off_uphill_climbs_from_where_it_leaves_the_ground(degrees, height, notes):
+    leg = dataclasses.replace(HOP, points=((0.0, 0.0, height), (WAY, 0.0, 9.0)), roll_out=0.0)
+    slope = ground(lambda x: x * np.tan(np.radians(degrees)))
+    assert plan(leg, slope).notes == notes
+
+
+@pytest.mark.parametrize(
     ("height_at", "notes"),
     [
         (  # 6° from 50 m on
