@@ -101,9 +101,6 @@ BACK_WAY = 2.5
 LONGEST_TURN = 8.0
 """Time within which it has to turn, s."""
 
-TURNED_WAY = 3.0
-"""Way ahead after a turn on which the ascent is kept, in wheelbases: back to a step's edge."""
-
 NEARLY_UP = math.radians(45.0)
 """Angle to the ascent up to which it drives straight up before it has stalled, rad."""
 
@@ -226,9 +223,6 @@ class ThrustAssist:
         self._turns = 0
         """Number of turns near the same place."""
 
-        self._turned_until = -math.inf
-        """Way up to which the ascent is kept on level ground after a turn, m."""
-
         self._helped_at = -math.inf
         """Way at the first of them, m."""
 
@@ -274,8 +268,7 @@ class ThrustAssist:
         heading = math.atan2(rotation[1, 0], rotation[0, 0])
         self._move(now, heading, dt)
         stands = self.gait in (Gait.ROLL, Gait.TURN)
-        keeps = self.gait is Gait.TURN or self._way < self._turned_until
-        self._ascent.update(rotation, stands, 0.0 if keeps else self._speed * dt)
+        self._ascent.update(rotation, stands, self._speed * dt)
         askew = self._ascent.askew(heading)
         if askew is None:
             self._level_at = self._way
@@ -319,7 +312,6 @@ class ThrustAssist:
         is_done = askew is None or abs(askew) < ALIGNED or speed <= 0.0
         is_long = self._from - self._way > BACK_WAY * self._length
         if is_done or is_long or time - self._since > LONGEST_TURN:
-            self._turned_until = self._way + TURNED_WAY * self._length
             self._begin(Gait.ROLL, time)
         if askew is None:
             return AssistStep(0.0, None, None)
