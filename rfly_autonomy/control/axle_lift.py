@@ -70,6 +70,9 @@ MOST_INTEGRAL = math.radians(40.0)
 LOWERED = math.radians(4.0)
 """Deviation of the pitch from a turning target at which the lowered axle stands, rad."""
 
+RELEASE_TIME = 0.5
+"""Time with which the integral fades while an axle is lowered, s."""
+
 LONGEST_LOWERING = 4.0
 """Time of lowering an axle, at most, s."""
 
@@ -286,5 +289,6 @@ class AxleLift:
         """Turn the pitch back; return whether the axle stands."""
         direction = 1.0 if self._order is Assist.LOWER_REAR else -1.0
         self._pitch += direction * PITCH_RATE * dt
+        self._integral *= math.exp(-dt / RELEASE_TIME)
         self._lowers_for += dt
         return direction * (self._pitch - pitch) > LOWERED or self._lowers_for > LONGEST_LOWERING

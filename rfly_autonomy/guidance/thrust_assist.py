@@ -74,6 +74,9 @@ RESTS_BELOW = 0.2 * PITCH_RATE
 REST_TIME = LOWERED / PITCH_RATE
 """Time for which it has to rest, s: until the flight controller's pitch is LOWERED beyond."""
 
+LEAST_LOWERING = 0.5
+"""Time in which it begins to fall, s."""
+
 SLOPED = math.radians(5.0)
 """Slope from which a vehicle drives straight up, rad."""
 
@@ -289,7 +292,8 @@ class ThrustAssist:
         assist = self._assist
         most = min(speed, assist.max_speed)
         if self.gait is Gait.LOWER:
-            rests = abs(float(now.rates[1])) < RESTS_BELOW
+            begins = now.time - self._since < LEAST_LOWERING
+            rests = abs(float(now.rates[1])) < RESTS_BELOW and not begins
             self._rests_for = self._rests_for + dt if rests else 0.0
             if self._rests_for >= REST_TIME or now.time - self._since >= LONGEST_LOWERING:
                 self._begin(Gait.ROLL, now.time)
