@@ -165,6 +165,18 @@ def wheel_grip(loads: Floats | None, params: VehicleParameters) -> Floats | floa
     return np.clip(loads / (LOADED_SHARE * params.static_load), LEAST_GRIP, 1.0)
 
 
+def turn_in_common(apart: Floats) -> float:
+    """Return the difference of right and left wheels that all axles have in common, m/s.
+
+    `apart`: speeds of the wheels beyond those of the estimate, (wheels,), m/s. A wrong yaw rate, as
+    that without a gyroscope, causes one, and a single wheel at fault none.
+    """
+    turns = (apart[1::2] - apart[0::2]).tolist()
+    if min(turns) < 0.0 < max(turns):
+        return 0.0
+    return min(turns, key=abs)
+
+
 class SkidSteer:
     """Steering by the motors: the wheels of one side run faster than those of the other. Eq. 10.13.
 
@@ -553,8 +565,12 @@ class ChassisController:
             drive_law(self.params), self._steering, velocity, estimate.rates
         )
         loads = self._wheels.loads(self._time)
+        slip = self.traction.slip
+        speeds = np.maximum(np.abs(along), self.params.low_speed)
+        turn = turn_in_common(slip * speeds)
+        sides = np.tile((-0.5, 0.5), len(self.params.axles))
         wheels = WheelStates(
-            slip=self.traction.slip,
+            slip=slip - turn * sides / speeds,
             along=along,
             across=across,
             steering=self._steering,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.chassis_controller import turn_in_common
 from rfly_autonomy.control.speed_controller import SpeedController
 from rfly_autonomy.control.wheel_watch import WheelStates, WheelWatch
 
@@ -258,3 +259,18 @@ def test_a_force_that_is_gone_at_once_is_a_dead_battery_whatever_the_command(fal
     assert bool(watch.faults) is named
     if named:
         assert 0.48 < dt * tick < 0.56
+
+
+@pytest.mark.parametrize(
+    ("apart", "turn"),
+    [
+        # a yaw rate that is 0.5 rad/s off, with a track of 0.56 m
+        ((-0.14, 0.14, -0.14, 0.14), 0.28),
+        ((0.14, -0.14, 0.2, -0.14), -0.28),
+        # one wheel at fault
+        ((0.3, 0.0, 0.0, 0.0), 0.0),
+        ((0.3, 0.0, -0.01, 0.01), 0.0),
+    ],
+)
+def test_a_wrong_yaw_rate_parts_right_and_left_wheels_of_all_axles_alike(apart, turn):
+    assert turn_in_common(np.array(apart)) == pytest.approx(turn)
