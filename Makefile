@@ -34,7 +34,7 @@ test-exhaustive: ## run the tests that make test leaves out: longer loops, more 
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none -m exhaustive; }
 
-test-lib: ## run the library tests alone: no ROS, no compiler, seconds
+test-lib: ## run the library tests alone: no ROS, no compiler, minutes
 	@$(IN_ENV) --lib pytest -m "not ros and not needs_launch and not slow and not exhaustive"
 
 lint: ## run ruff and mypy

@@ -247,14 +247,6 @@ class Scenario:
             **more,
         )
 
-    def sensors_off(self, time: float) -> frozenset[str]:
-        """Return the names of the sensors that are switched off at `time` (s)."""
-        return frozenset(
-            event.sensor
-            for event in self.events
-            if isinstance(event, SensorOff) and event.off(time)
-        )
-
     def with_seed(self, seed: int) -> Scenario:
         """Return the same scenario with other gusts."""
         return replace(self, wind=replace(self.wind, seed=seed))

@@ -228,23 +228,9 @@ class StateEstimatorNode(Node):
                 rates = UNKNOWN * np.eye(3)
             self._topics.publish(estimate, stamp_ns, self._ground.terrain, rates)
 
-    def _update_diagnostics(self) -> None:
+    def _log_gps(self) -> str:
+        """Log that the GPS is refused, or used again; return the reason, "" while it is used."""
         estimator = self._estimator
-        accepted = estimator.accepted
-        rejected = estimator.rejected
-        before = self._seen
-        self._seen = (accepted, rejected)
-
-        values: dict[str, Any] = {
-            "initialised": estimator.initialised,
-            "coasting": estimator.coasting,
-        }
-        values |= {
-            "gps_refused": estimator.gps_refused,
-            "gps_resets": estimator.gps_resets,
-        }
-
-        # GPS
         refused = (
             f"GPS refused: it is {estimator.gps_off:.1f} m off; goes on without it"
             if estimator.gps_refused
@@ -255,19 +241,36 @@ class StateEstimatorNode(Node):
         elif self._gps_refused and not refused:
             self.get_logger().warning("GPS used again")
         self._gps_refused = bool(refused)
+        return refused
 
-        # sensors at fault
-        faults = estimator.faults
+    def _log_faults(self) -> str:
+        """Log which sensors are at fault from now on, or sound again; return all of the former."""
+        faults = self._estimator.faults
         for part in faults.keys() - self._faults.keys():
             self.get_logger().warning(f"{part} {faults[part]}")
         for part in self._faults.keys() - faults.keys():
             self.get_logger().warning(f"{part} is sound again")
         self._faults = faults
-        lying = ", ".join(f"{part} {reason}" for part, reason in faults.items())
+        return ", ".join(f"{part} {reason}" for part, reason in faults.items())
+
+    def _update_diagnostics(self) -> None:
+        estimator = self._estimator
+        values: dict[str, Any] = {
+            "initialised": estimator.initialised,
+            "coasting": estimator.coasting,
+            "gps_refused": estimator.gps_refused,
+            "gps_resets": estimator.gps_resets,
+        }
+        refused = self._log_gps()
+        lying = self._log_faults()
         if lying:
             values["faults"] = lying
 
         # readings that do not fit
+        accepted = estimator.accepted
+        rejected = estimator.rejected
+        before = self._seen
+        self._seen = (accepted, rejected)
         doubted = []
         for name, number in rejected.items():
             new_rejected = number - before[1][name]
