@@ -64,9 +64,11 @@ def main() -> int:
     start = time.perf_counter()
     rows: list[Row] = []
     for name in names or known:
+        begin = time.perf_counter()
         for row in rows_of(name):
             progress.print(f"{name}: {row.name} [dim]{row.ratio:.3g} {row.verdict}[/]")
             rows.append(row)
+        progress.print(f"{name}: [dim]{time.perf_counter() - begin:.0f} s[/]")
 
     # the table
     # 160 columns without a terminal, so that a log holds the table unfolded
