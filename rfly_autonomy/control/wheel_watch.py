@@ -245,7 +245,7 @@ class WheelWatch:
         # what drives a wheel shows where the ground takes less than it does from one that slips
         # forwards, and what holds it where the ground takes more than from one that drags
         taken = self._taken_by_ground(wheels, dt)
-        rolling, ice = self._least_taken(wheels, direction)
+        rolling, ice = self._least_taken(wheels)
         judged = fast & (wheels.load > LOADED_SHARE * self._params.static_load)
         unsure = np.minimum(abs(middle), DOUBT * doubt / along)
         slips = SLIPS + UNSEEN_SLIDE * np.abs(np.sin(wheels.steering)) / along
@@ -287,18 +287,19 @@ class WheelWatch:
         spin_up = (wheels.rate - self._mean_rate) / GROUND_TIME
         return self._mean_torque - p.wheel_inertia * spin_up
 
-    def _least_taken(self, wheels: WheelStates, direction: float) -> tuple[Floats, Floats]:
+    def _least_taken(self, wheels: WheelStates) -> tuple[Floats, Floats]:
         """Return what rolling takes, and what ice takes at least in addition, (wheels,), N m.
 
-        `direction`: 1 forwards, -1 backwards. Ice takes it along the wheel's slip, which is the sum
-        of those along and across the wheel.
+        A steered wheel of a vehicle that slides across may roll backwards. Ice takes it along the
+        wheel's slip, which is the sum of those along and across the wheel.
         """
         p = self._params
         lever = wheels.load * p.rolling_radius
         aside = wheels.across / np.maximum(np.abs(wheels.along), p.low_speed)
         across = p.cornering_stiffness_per_rad / p.slip_stiffness * aside
         along = np.abs(wheels.slip) / np.maximum(np.hypot(wheels.slip, across), 1e-9)
-        return direction * p.rolling_resistance * lever, ICE * lever * along
+        rolling = np.copysign(p.rolling_resistance, wheels.along) * lever
+        return rolling, ICE * lever * along
 
     def _judge(self, part: str, does: str, wrong_for: Floats, sound_for: Floats) -> None:
         """Name the motors or brakes at fault, by the times, (wheels,), s, for which that shows."""

@@ -113,6 +113,14 @@ def test_on_ice_only_what_the_ground_cannot_do_is_a_fault(slip, torque, more, fa
     assert list(watch.faults) == ([] if fault is None else [fault])
 
 
+def test_a_wheel_that_rolls_backwards_while_the_vehicle_slides_across_is_sound():
+    """Rolling holds it with up to 0.16 N m, so that 0.1 N m forwards let it turn too slowly."""
+    watch = WheelWatch(PARAMS)
+    for _ in range(100):
+        watch.update(wheels((0.5, 0.0, 0.0, 0.0), 0.1, speed=-1.5, aside=-3.0), 2.0, 0.02, 0.01)
+    assert not watch.faults
+
+
 def test_a_wheel_that_has_spun_slows_down_by_itself():
     """Ice takes 0.3 N m and rolling 0.16: 77 rad/s² for 0.006 kg m², 0.78 s from 60 rad/s."""
     watch = WheelWatch(PARAMS)
