@@ -519,10 +519,12 @@ class StateEstimator:
             self._coast(self._rotors.time)
 
     def _is_ahead(self, time: float) -> bool:
-        """Return whether a time, s, is too far after the IMU's last sample to wait for more."""
-        ahead = time - self._filter.end_time
+        """Return whether a time, s, is too far after the IMU's last sample to wait for more.
+
+        One of another clock is not.
+        """
         patience = LATE if self._times.is_late("imu") else self.parameters.silence
-        return ahead > patience
+        return patience < time - self._filter.end_time <= MOST_AHEAD
 
     def _add_orientation(self, time: float, orientation: Floats) -> None:
         """Take in the IMU's own orientation (4,) x y z w, unless it is no rotation."""

@@ -535,6 +535,19 @@ def test_times_of_another_clock_do_not_stop_it(turn):
     assert estimator.initialised
 
 
+def test_encoders_of_another_clock_do_not_carry_the_estimate_on(hop, flown):
+    """In the air the rotors stand for an IMU that is silent or late, up to their newest time."""
+    estimator = new_estimator(hop)
+    lift_off = next(k for k, (_, truth) in enumerate(flown) if truth[2] > 1.0)
+    for k, (tick, _) in enumerate(flown[: lift_off + 50]):
+        joints = tick.joints
+        if joints is not None and k >= lift_off:
+            joints = joints._replace(time=joints.time + 1000.0)
+        now = estimator.update(dataclasses.replace(tick, joints=joints))
+    assert now.time == pytest.approx(float(tick.imu.time[-1]), abs=0.01)
+    assert not estimator.coasting
+
+
 def test_without_a_map_the_ground_is_estimated_along(hop, flown):
     """The vertical speed is as good near the ground, and altitude comes from GPS and barometer."""
     found, _ = errors(flown, new_estimator(hop, terrain=None))
