@@ -20,6 +20,8 @@ LATE_TIME = 0.5
 
 SHARE_TIME = 1.0
 """Time over which the share of the due readings that come is averaged, s."""
+SHARE_PERIODS = 5.0
+"""The same in periods of a slow sensor: a single reading that is lost is not many."""
 FEW_SHARE = 0.7
 """Share of the due readings below which a sensor loses many."""
 MOST_SHARE = 1.2
@@ -45,6 +47,11 @@ class ReadingTimes:
         """Age of each sensor's last reading when it came, s."""
 
         self._rates = {part: sensor.rate for part, sensor in sensors.sensors().items()}
+        self._share_times = {
+            part: max(SHARE_TIME, SHARE_PERIODS / rate) for part, rate in self._rates.items()
+        }
+        """Time over which each sensor's share is averaged, s."""
+
         self._counts = dict.fromkeys(self._rates, 0)
         """Readings of each sensor since its newest time."""
 
@@ -95,7 +102,8 @@ class ReadingTimes:
         share = self._shares[part]
         if gap <= self._silent_after[part]:
             came = self._counts[part] / (gap * self._rates[part])
-            share = min(share - math.expm1(-gap / SHARE_TIME) * (came - share), MOST_SHARE)
+            new = -math.expm1(-gap / self._share_times[part])
+            share = min(share + new * (came - share), MOST_SHARE)
         self._shares[part] = share
         self._counts[part] = 0
         if share < FEW_SHARE:

@@ -3,6 +3,8 @@
 
 """Sensors that lose many readings, by the times of those that come."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,20 @@ def test_a_sensor_that_loses_most_readings_is_named_within_two_seconds(part, los
 @pytest.mark.parametrize("lost", [0.0, 0.05])
 def test_a_sensor_that_loses_few_readings_is_not_named(part, lost):
     assert all(named_after(part, lost, 20.0, seed) is None for seed in range(20))
+
+
+@pytest.mark.parametrize("rate", [1.0, 2.0])
+def test_a_slow_sensor_that_loses_one_reading_is_not_named(rate):
+    """A fix of 1 Hz that was lost was half of what was due in two seconds."""
+    slow = dataclasses.replace(SENSORS.gps, rate=rate)
+    times = ReadingTimes(SENSORS.replace(gps=slow))
+    for k in range(30):
+        if k != 15:
+            times.hear("gps", k / rate)
+        assert not times.lossy
+    for k in range(30, 60, 2):
+        times.hear("gps", k / rate)
+    assert times.lossy == {"gps"}
 
 
 def test_readings_that_come_in_another_order_or_together_are_not_lost():
