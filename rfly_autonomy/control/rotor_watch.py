@@ -279,7 +279,8 @@ class RotorWatch:
         elif fast.any():
             fast &= loads is not None and self._ground.shows(loads, speeds, expected)
         lack = self._params.thrust_coefficient * (np.square(low) - np.square(speeds))
-        weak = lack > WEAK_LACK * self._params.mass * GRAVITY
+        slow = speeds < SAG_SHARE * self._params.max_rotor_speed
+        weak = slow & (lack > WEAK_LACK * self._params.mass * GRAVITY)
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
         self._weak_for = np.where(weak, self._weak_for + period, 0.0)
         self._fast_for = np.where(fast, self._fast_for + period, 0.0)

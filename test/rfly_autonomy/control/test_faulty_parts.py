@@ -309,6 +309,22 @@ def test_a_rotor_that_lacks_much_of_its_thrust_has_failed(lack, failed):
     assert watch.failed or list(watch.warnings) == ["rotor 3"]
 
 
+@pytest.mark.parametrize(("share", "failed"), [(0.82, []), (0.67, [0])])
+def test_a_rotor_that_an_empty_battery_slows_down_has_not_failed(share, failed):
+    """One of four is to turn at the largest speed for a second, as in a turn in the wind."""
+    p = VehicleParameters.load("scale_quad")
+    watch = RotorWatch(p)
+    due = np.full(4, p.hover_speed)
+    due[0] = p.max_rotor_speed
+    speeds = due.copy()
+    speeds[0] *= share
+    for tick in range(100):
+        swing = 1.0 - 0.005 * (1.0 + math.sin(0.04 * tick))
+        watch.update(0.01 * tick, swing * speeds, swing * due, swing * due)
+    assert list(watch.failed) == failed
+    assert failed or not watch.warnings
+
+
 @pytest.mark.parametrize(
     ("vehicle", "share"), [("scale_quad", 0.3), ("scale_quad", 0.45), ("full", 0.13)]
 )
