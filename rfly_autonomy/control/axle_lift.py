@@ -225,7 +225,8 @@ class AxleLift:
     def update(self, order: Assist | None, now: EstimatedMotion, dt: float) -> RotorHelp | None:
         """Return what the rotors do, dt seconds after the last time; None: they stand.
 
-        A vehicle with a command to lower an axle, or without one, lowers the one in the air.
+        A vehicle with a command to lower an axle, or without one, lowers the one in the air. So it
+        does before it lifts the other one: nose up, the thrust of that would push it back.
         """
         pitch = pitch_of(now.rotation)
         ahead = float(now.rotation[:, 0] @ now.velocity)
@@ -233,7 +234,7 @@ class AxleLift:
         if present is None:
             if order is None or not order.lifts or ahead > FASTEST_LIFT:
                 return None
-        elif order is None or not order.lifts:
+        elif order is None or not order.lifts or order.is_front is not present.is_front:
             order = present.lowered
         if order is not present:
             self._begin(order, pitch)

@@ -136,6 +136,24 @@ def test_an_axle_is_lowered_until_it_stands_with_or_without_an_order(order):
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "pitch"),
+    [(Assist.LIFT_FRONT, Assist.LIFT_REAR, 10.0), (Assist.LIFT_REAR, Assist.LIFT_FRONT, -6.0)],
+)
+def test_an_axle_is_lowered_before_the_other_one_is_lifted(before, after, pitch):
+    """The thrust does not rise before the lowered axle stands, 4 deg / (15 deg/s) later."""
+    lift = AxleLift()
+    for _ in range(100):
+        thrust = lift.update(before, motion(pitch), DT).thrust
+    for _ in range(math.ceil(4.0 / 15.0 / DT) - 1):
+        rotor_help = lift.update(after, motion(pitch), DT)
+        assert rotor_help.thrust == pytest.approx(thrust)
+        assert lift.text == before.lowered.value
+    assert lift.update(after, motion(pitch), DT) is None
+    assert lift.update(after, motion(0.0), DT).thrust == pytest.approx(0.8 * DT)
+    assert lift.text == after.value
+
+
+@pytest.mark.parametrize(
     ("order", "speed"),
     [(Assist.LOWER_FRONT, 0.0), (None, 0.0), (Assist.LIFT_FRONT, 1.6)],
 )
