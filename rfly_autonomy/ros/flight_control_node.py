@@ -149,7 +149,7 @@ class FlightControlTopics:
             lock_step=lock_step,
             guided_by=("cmd/pose", "cmd/mode", "cmd/assist", "cmd/wrench") if guided else (),
             reset_text="the time went back: disarmed, all is forgotten",
-            after_reset=self._publish_change,
+            after_reset=self._on_reset,
         )
 
         self._commands = MotionCommands(
@@ -177,18 +177,20 @@ class FlightControlTopics:
 
     def _step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
         command = rotor_command_to_msg(self._flight.step(estimate, dt))
-        if self._early and self._flight.is_ready:
+        if self._flight.is_ready:
             self._decide_early()
         self._publish_change()  # before the command, so that its receiver knows the mode by then
         return command
 
     def _on_cmd_mode(self, message: String) -> None:
-        """Decide on a request; one that comes before the first estimate waits for it."""
-        if message.data in WORDS and not self._flight.is_ready:
-            self._early = message.data
+        """Decide on a request; the newest one before the first estimate waits for it."""
+        word = message.data
+        if word not in WORDS or self._flight.is_ready:
+            self._request(word)
+        elif word != self._early:  # repeated, it goes on waiting
+            self._decide_early()
+            self._early = word
             self._early_at = time.monotonic()
-        else:
-            self._request(message.data)
 
     def _request(self, word: str) -> None:
         try:
@@ -256,15 +258,21 @@ class FlightControlTopics:
         self._mode_message.header.stamp = ns_to_stamp(self.loop.stamp_ns)
         self._modes.publish(self._mode_message)
 
+    def _on_reset(self) -> None:
+        """Refuse a request that waits since before the time went back, and publish the mode."""
+        self._decide_early()
+        self._publish_change()
+
     def _decide_early(self) -> None:
-        """Decide on the request that came before the first estimate."""
+        """Decide on the request that came before the first estimate, if there is one."""
         word = self._early
         self._early = ""
-        self._request(word)
+        if word:
+            self._request(word)
 
     def _repeat_mode(self) -> None:
         self._modes.publish(self._mode_message)
-        if self._early and time.monotonic() - self._early_at > EARLY_S:
+        if time.monotonic() - self._early_at > EARLY_S:
             self._decide_early()
 
     def values(self) -> dict[str, Any]:

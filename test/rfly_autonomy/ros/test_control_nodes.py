@@ -262,13 +262,37 @@ def test_a_request_before_the_first_estimate_waits_for_it_a_second(domain_id):
         plant = Plant(peer, "bug", False)
         peer.spin_until(lambda: plant.mode == "DISARMED")
         peer.spin_until(lambda: plant.words.get_subscription_count() == 1)
-        plant.say("takeoff")
         text = "cmd/mode 'takeoff' refused: nothing is known of the vehicle yet: no estimate"
-        plant.peer.spin_until(lambda: text in flight.output)
+        plant.peer.spin_until(lambda: text in flight.output or plant.say("takeoff"))
 
+        # the newest one waits
+        plant.say("land")
         plant.say("arm")
         plant.run_until(lambda: plant.mode == "DRIVE")
-        assert flight.output.count(" refused: ") == 1
+        assert "cmd/mode 'land' refused: nothing is known" in flight.output
+        assert "'arm' refused" not in flight.output
+    peer.close()
+
+
+def test_a_request_that_waits_is_refused_as_the_time_goes_back(domain_id):
+    """Else it would arm the vehicle of another run."""
+    flight, chassis = started(False, "bug", domain_id)
+    peer = Peer(domain_id, events=True)
+    with flight, chassis:
+        plant = Plant(peer, "bug", False)
+        peer.spin_until(lambda: plant.words.get_subscription_count() == 1)
+        imu = plant.made("imu/data", plant.sim.tick().imu)[-1]
+        imu.header.stamp.sec = 100
+        peer.spin_until(lambda: plant.rotors or plant.out["imu"].publish(imu))
+
+        plant.say("arm")
+        plant.say("fly!")  # refused at once, so that the other has come
+        peer.spin_until(lambda: "'fly!' refused" in flight.output)
+        imu.header.stamp.sec = 0
+        peer.spin_until(lambda: "time went back" in flight.output or plant.out["imu"].publish(imu))
+        plant.run(0.1)
+        assert plant.mode == "DISARMED"
+        assert "cmd/mode 'arm' refused: nothing is known" in flight.output
     peer.close()
 
 
