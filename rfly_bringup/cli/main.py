@@ -127,7 +127,7 @@ def _suggest_options(error: Any) -> None:
         error.message += f"; write it alone: {' '.join([context.command_path, *usage])}"
         return
     if not error.possibilities:
-        words = {part for part in word.split("-") if len(part) > 3}
+        words = set(word.split("-"))
         error.possibilities = [
             flag for flag, option in options.items() if words & _words_of_help(option)
         ][:_MOST_SUGGESTIONS]
@@ -141,7 +141,8 @@ def _is_named(word: str, argument: Any) -> bool:
 
 
 def _words_of_help(param: Any) -> set[str]:
-    return set(re.findall(r"\w+", getattr(param, "help", None) or ""))
+    """Return the words of a help that mean something: those of more than three letters."""
+    return set(re.findall(r"\w{4,}", getattr(param, "help", None) or ""))
 
 
 def _print_error(text: str) -> None:

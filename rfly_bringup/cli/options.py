@@ -375,8 +375,8 @@ def given(values: Numbers, option: str) -> Numbers | None:
 def check_target(target: Path | str | None, overwrite: bool) -> None:
     """Raise FileExistsError if a command would write over a file without --overwrite.
 
-    ConfigError for a folder that is missing, and for a named pipe or a socket: to open a pipe would
-    wait for its reader. None: nothing will be written.
+    ConfigError for a folder, for a file of a missing one, and for a named pipe or a socket: to open
+    a pipe would wait for its reader. None: nothing will be written.
     """
     if target is None:
         return
@@ -384,6 +384,8 @@ def check_target(target: Path | str | None, overwrite: bool) -> None:
     folder = out.absolute().parent
     if not folder.is_dir():
         raise ConfigError(f"{out}: there is no folder {folder}")
+    if out.is_dir():
+        raise ConfigError(f"{out}: a folder, expected the name of a file")
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or add --overwrite")
     if (out.is_fifo() or out.is_socket()) and not out.is_relative_to("/dev"):

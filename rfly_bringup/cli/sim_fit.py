@@ -94,7 +94,6 @@ def fit(
         return
 
     assert log is not None
-    check_target(plot, overwrite)
     check_new_picture(plot, overwrite)
     check_target(out, overwrite)
 
@@ -161,7 +160,6 @@ def modes(
     )
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-    check_target(plot, overwrite)
     check_new_picture(plot, overwrite)
     params = VehicleParameters.load(vehicle)
     found = suspension_modes(params)

@@ -16,7 +16,6 @@ from rfly_bringup.cli.options import (
     Overwrite,
     SearchPath,
     check_new_picture,
-    check_target,
     file_option,
     optional,
     status,
@@ -109,7 +108,6 @@ def replay(
     from rfly_terrain.tiles.open_terrain import load_terrain
 
     # check the arguments before the long work
-    check_target(out, overwrite)
     check_new_picture(out, overwrite)
     params = VehicleParameters.load(vehicle)
     own = params.name
