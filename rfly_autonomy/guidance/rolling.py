@@ -392,8 +392,8 @@ def _air_problem(
 ) -> str:
     """Return what is in the way of a climb or glide above a track; "" if nothing is.
 
-    Its height above the ground at the track's start is 0 at `low` and `height` (m) at `high`, both
-    m along the track.
+    It is on the ground at `low` and `height` (m) above the ground of the track's start at `high`,
+    both m along the track.
     """
     if terrain is None:
         return ""
