@@ -54,8 +54,9 @@ LITTLE_SHARE = 0.1
 FAST_ENOUGH = 0.7
 """Speed above which the slip of a wheel is known well enough, m/s."""
 
-UNSEEN_SLIDE = 0.25
-"""Speed, m/s, with which a vehicle may slide across unnoticed: a steered wheel seems to slip by it.
+UNSEEN_SLIDE = 0.5
+"""Speed, m/s, with which a vehicle may slide across unnoticed, on ice of friction 0.06: a steered
+wheel seems to slip by it.
 """
 
 GROUND_TIME = 0.1
@@ -248,7 +249,11 @@ class WheelWatch:
         rolling, ice = self._least_taken(wheels)
         judged = fast & (wheels.load > LOADED_SHARE * self._params.static_load)
         unsure = np.minimum(abs(middle), DOUBT * doubt / along)
-        slips = SLIPS + UNSEEN_SLIDE * np.abs(np.sin(wheels.steering)) / along
+
+        # steered wheels, and with them the middle, seem to slip by a slide
+        seems = UNSEEN_SLIDE * np.abs(np.sin(wheels.steering)) / along
+        slips = SLIPS + np.maximum(seems, median(seems.tolist()))
+
         driven = judged & (taken < rolling + ice) & (away > slips) & (slip > unsure)
         dragged = judged & (taken > rolling - ice) & (away < -slips) & (slip < -unsure)
 
