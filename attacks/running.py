@@ -144,8 +144,9 @@ class Running:
     def _read(self) -> None:
         """Collect the lines of the output until it ends."""
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.append(line)
+        with self.process.stdout as lines:
+            for line in lines:
+                self._lines.append(line)
 
     def _watch(self) -> None:
         """Sample the memory of all processes until the command ends."""
