@@ -12,8 +12,8 @@ after two processes wrote at once. Here the kernels of a module have a folder
 
 The stamp is a hash of all sources that the module imports (see `sources`) and of the versions of
 Python, NumPy, numba and llvmlite. Each signature of a kernel has one file in it; the file's name
-also covers the processor. So no file ever has to be checked for its age. Folders that no process
-used for 30 days are removed when a new one is made.
+also covers the processor and the fields of records. So no file ever has to be checked for its age.
+Folders that no process used for 30 days are removed when a new one is made.
 
 A file holds a magic word, the length of numba's pickled machine code, a SHA-256 of the file's
 folder and name and of that code, and the code. A file that is truncated or altered, that holds
@@ -45,13 +45,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import llvmlite
 import numba
 import numpy as np
+from numba.core import types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
@@ -133,8 +134,22 @@ class KernelCache(_Cache):
             file.unlink(missing_ok=True)
 
     def _file(self, signature: Any, codegen: Any) -> Path:
-        key = hashlib.sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()
+        fields = [list(_fields(kind)) for kind in getattr(signature, "args", signature)]
+        key = hashlib.sha256(repr((signature, fields, codegen.magic_tuple())).encode()).hexdigest()
         return self._folder / f"{self._name}-{key[:16]}.nbc"
+
+
+def _fields(kind: Any) -> Iterator[tuple[str, ...]]:
+    """Yield the names of the fields of each record in a type.
+
+    A type's text has the fields' types alone, and a module need not import the records that its
+    kernels take.
+    """
+    if isinstance(kind, types.NamedTuple | types.NamedUniTuple):
+        yield kind.instance_class._fields
+    if isinstance(kind, types.Tuple | types.UniTuple | types.NamedTuple | types.NamedUniTuple):
+        for part in kind:
+            yield from _fields(part)
 
 
 def sealed(payload: bytes, file: Path) -> bytes:
