@@ -575,9 +575,10 @@ class FlightController:
         level_speed = math.hypot(now.velocity[0], now.velocity[1])
         clearance.go_on(climb, level_speed, dt)
         altitude = float(now.position[2])
-        stands = self.mode in (Mode.DISARMED, Mode.DRIVE)
-        if stands or (self.mode in TAKING_OFF and self.logic.is_carried):
+        if self.mode in (Mode.DISARMED, Mode.DRIVE):
             clearance.stand(altitude, now.rotation)
+        elif self.mode in TAKING_OFF and self.logic.is_carried:
+            clearance.judge(altitude, now.rotation)
         measured = clearance.measured(time)
         risen = clearance.above_last_ground(altitude, now.rotation)
         lowest = clearance.lowest_wheel(now.rotation) if measured else risen

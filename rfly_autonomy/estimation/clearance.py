@@ -96,6 +96,15 @@ class Clearance:
         """Note the ground of a vehicle that stands, by its origin's altitude, m, and attitude."""
         self._ground = altitude + self._lowest_tread(rotation)
         self._lag = 0.0
+        self.judge(altitude, rotation)
+
+    def judge(self, altitude: float, rotation: Floats) -> None:
+        """Judge the readings of a vehicle that its wheels carry, by the ground where it last stood.
+
+        Load cells may lie: a vehicle that has risen from that ground shows nothing of the readings.
+        """
+        if not abs(self.above_last_ground(altitude, rotation)) < 0.5 * MOST_OFF:
+            return
         if abs(self.lowest_wheel(rotation)) > MOST_OFF:
             self._off_since = min(self._off_since, self._height_time)
         else:

@@ -339,6 +339,23 @@ def test_a_height_that_does_not_fit_the_ground_below_a_vehicle_counts_for_nothin
     assert stand(2.0, right)
 
 
+def test_a_vehicle_that_rises_while_its_load_cells_lie_leaves_the_ground_and_keeps_its_height():
+    """The ground rose with it, so that a take-off climbed for ever."""
+    clearance = Clearance(VehicleParameters.load("scale"), SensorParameters.load("scale").height)
+    right = -clearance._lowest_tread(np.eye(3)) + clearance._place[2]
+    for k in range(200):
+        risen = max(0.0, 0.02 * (k - 50))
+        height = HeightSamples(np.array([0.02 * k]), np.array([right + risen]))
+        clearance.sense(height, None)
+        clearance.go_on(1.0 if risen else 0.0, 0.0, 0.02)
+        if k < 50:
+            clearance.stand(0.22, np.eye(3))
+        else:
+            clearance.judge(0.22 + risen, np.eye(3))
+    assert clearance.above_last_ground(0.22 + risen, np.eye(3)) == pytest.approx(2.98)
+    assert clearance.measured(3.98)
+
+
 def test_a_height_counts_again_after_a_metre_without_a_lag():
     """After 2 s the lag is 0.65 m; it is below 0.25 m 0.95 s later, and then the way counts."""
     readings = 0.5 + 0.015 * np.maximum(np.arange(300) - 100, 0)
