@@ -327,6 +327,7 @@ class AnyMessages(RuleBasedStateMachine):
         self.ids = np.array([vehicle.id for vehicle in self.fleet.vehicles])
         self.step = BEGUN
         self.lives = [0, 0, 0]
+        self.started = [0, 0, 0]
         self.lead = [0, 0, 0]
         self.on_way = []
         self.news = np.full((3, 3), BEGUN)
@@ -375,6 +376,7 @@ class AnyMessages(RuleBasedStateMachine):
         dead = self.nodes[number] is None
         self.nodes[number] = node(self.fleet, THIRDS, number, self.step * STEP) if dead else None
         self.lives[number] += 1
+        self.started[number] = self.step
         self.news[number, :] = self.news[:, number] = -1000
 
     def look(self):
@@ -394,9 +396,9 @@ class AnyMessages(RuleBasedStateMachine):
         for owner, other in itertools.permutations(has, 2):
             if self.lead[owner] or self.lead[other]:
                 continue
-            # its own already when it told, or got from the other one since
+            # its own already when it told or was started, or got from the other one since
             step = self.news[other, owner]
-            before = owners(self.fleet, THIRDS, max(step, 0) * STEP)
+            before = owners(self.fleet, THIRDS, max(step, self.started[owner]) * STEP)
             for giver, known in ((owner, step), (other, self.news[owner, other])):
                 rows = np.flatnonzero((of == owner) & (before == giver))
                 apart = np.linalg.norm(has[owner][rows] - has[other][rows], axis=1)
