@@ -200,14 +200,8 @@ def packets(library: ctypes.CDLL) -> Row:
     return _row("C++: 10,000 vehicles to packets", ours, cpp, agree, note)
 
 
-def land_air_steps() -> Iterator[Row]:
-    """Yield one second of the vehicle on a map, by RK4 at 1 ms, in a steady wind."""
-    warm_up_dynamics()
-    params = VehicleParameters.load("full")
-    model = AmphibiousModel(params, waves())
-
-    # C++ gets the layout of our parameters and states
-    parameters = kernel_records(vehicle_record(params, True, False, 0.0))
+def land_air_library(parameters: np.dtype[Any]) -> ctypes.CDLL:
+    """Build `land_air.cpp` with the layout of our parameters and states."""
     constants = {
         name: value
         for name, value in vars(state_layout).items()
@@ -215,8 +209,20 @@ def land_air_steps() -> Iterator[Row]:
     }
     constants["FIXED_STATES"] = state_layout.state_size(0, state_layout.OUTER_WHEELS)
     header = "".join(f"constexpr int {name} = {value};\n" for name, value in constants.items())
-    library = compiled("land_air", header + cpp_struct("Parameters", parameters.dtype))
+
+    library = compiled("land_air", header + cpp_struct("Parameters", parameters))
     library.land_air_steps.restype = ctypes.c_int64
+    return library
+
+
+def land_air_steps() -> Iterator[Row]:
+    """Yield one second of the vehicle on a map, by RK4 at 1 ms, in a steady wind."""
+    warm_up_dynamics()
+    params = VehicleParameters.load("full")
+    model = AmphibiousModel(params, waves())
+
+    parameters = kernel_records(vehicle_record(params, True, False, 0.0))
+    library = land_air_library(parameters.dtype)
 
     steps = 1000
     wind = np.array((3.0, 1.0, 0.0))

@@ -194,8 +194,8 @@ void derivative(const double* x, const double* command, const double* brake, Vec
     Vector tyre{0, 0, 0}, couple{0, 0, 0};
     dx[WHEEL_SPEED + i] = motor / p.wheel_inertia;
     if (w.load > 0) {
-      double force_x = w.limit_x * magic_formula(w.slip, p.shapes[i], p.curvatures[i]);
-      double force_y = w.limit_y * magic_formula(w.slip, p.shapes[4 + i], p.curvatures[4 + i]);
+      double force_x = w.limit_x * magic_formula(w.slip, p.shape_x, p.curvature_x);
+      double force_y = w.limit_y * magic_formula(w.slip, p.shape_y, p.curvature_y);
       tyre = force_x * w.heading + force_y * w.left + w.load * w.normal;
       double driving = motor - w.radius * force_x, most = p.rolling_resistance * w.load * w.radius;
       double resistance = clamp(driving + most * w.radius * x[WHEEL_SPEED + i] / p.rolling_speed, -most, most);
