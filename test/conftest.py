@@ -241,7 +241,7 @@ def shared_domain_id(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.fixture
 def hears_much() -> bool:
-    """Whether this module's peers hear hundreds of messages a second (see Peer); override it."""
+    """Return whether this module's peers hear hundreds of messages a second (see Peer)."""
     return False
 
 

@@ -48,7 +48,7 @@ def usual(kinds: Any) -> AbilityTable:
 
 
 class Run(NamedTuple):
-    """What came of a run."""
+    """The outcome of a run."""
 
     room: float
     """Least level distance between two bodies at one height, m; negative: contact."""

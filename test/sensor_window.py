@@ -60,7 +60,7 @@ class SensorWindow:
         self.sensors = {}
 
     def poll(self):
-        """All requests that have come."""
+        """The requests that have come."""
         while True:
             try:
                 datagram = self.socket.recv(65536)

@@ -138,7 +138,7 @@ def test_a_prefix_of_the_user_counts_too(domain_id, tmp_path):
 @pytest.mark.needs("ros2launch")
 @pytest.mark.parametrize("name", ["rfly.launch.py", "terrain.launch.py", "amphibious.launch.py"])
 def test_a_recording_that_nothing_could_write_starts_nothing(name, domain_id, tmp_path):
-    """Without the library mcap: one line and exit code 1, before any node."""
+    """One line and exit code 1 come before any node without the library mcap."""
     (tmp_path / "mcap.py").write_text("raise ModuleNotFoundError('no mcap', name='mcap')\n")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     command = ["ros2", "launch", str(LAUNCH / name), "record:=true"]

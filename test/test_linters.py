@@ -24,7 +24,7 @@ SHAPES = ("D205", "D209", "D213", "D406", "D407", "D412", "D413")
 
 
 def test_every_source_file_has_its_header():
-    """If not: python docs/source_headers.py."""
+    """The headers are those that python docs/source_headers.py writes."""
     files = list(HEADERS["source_files"]())
     assert len(files) > 1000
     assert [str(path) for path in files if not HEADERS["has_header"](path)] == []

@@ -176,7 +176,7 @@ def test_a_type_checker_sees_the_types_of_the_installed_packages(tmp_path):
 
 
 def test_the_list_of_moved_imports_is_true():
-    """What is named as new is there, what is named as earlier is not."""
+    """Names said to be new are there, those said to be earlier are not."""
     page = (ROOT / "docs" / "extending" / "moved-imports.md").read_text(encoding="utf-8")
     rows = [row.split(": ", 1) for row in page.splitlines() if row.startswith("- `")]
     assert len(rows) > 20

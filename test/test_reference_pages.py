@@ -57,7 +57,7 @@ def test_the_measurements_are_next_to_figures_of_the_vehicles():
 
 
 def test_the_power_of_driving_is_next_to_the_measured_one():
-    """By hand: 0.02 · 70 kg · 9.80665 · 0.787 m/s / 0.8 = 13.5 W; 3.84 A · 24 V = 92.2 W.
+    """The row is 0.02 · 70 kg · 9.80665 · 0.787 m/s / 0.8 = 13.5 W; 3.84 A · 24 V = 92.2 W.
 
     As motor currents 2 · 1.92 A · (0.04488 · 78.71 · 0.787/0.165 V + 0.46 · 1.92 V) = 68.1 W.
     A base load of 3.8 W and 5 W s/m give 4.675 W at 0.175 m/s.

@@ -686,7 +686,7 @@ def test_the_environment_ignores_what_another_ros_left_behind(tmp_path):
 @pytest.mark.ros
 @pytest.mark.needs("make env")
 def test_the_set_up_starts_its_command_in_an_activated_shell_too(tmp_path):
-    """There `python3`, which runs the set-up, is the environment's own, and its process goes on."""
+    """The environment's own `python3` runs the set-up there, and its process goes on."""
     program = (
         "import os, sys\n"
         f"sys.path.insert(0, {str(ROOT / 'wheels')!r})\n"
@@ -700,7 +700,7 @@ def test_the_set_up_starts_its_command_in_an_activated_shell_too(tmp_path):
 @pytest.mark.ros
 @pytest.mark.needs("make env")
 def test_a_sourced_workspace_is_an_overlay_of_the_environment(tmp_path):
-    """Its prefix and libraries come before those of .venv, also where .venv's came first."""
+    """The package's prefix and libraries precede those of .venv, also where .venv's came first."""
     workspace = tmp_path / "install" / "my_robot"
     (workspace / "lib").mkdir(parents=True)
     program = (

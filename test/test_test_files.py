@@ -267,7 +267,7 @@ print(json.dumps(sorted(key for key, _ in before.items() ^ shell_environment().i
 
 
 def test_what_tests_import_changes_no_programs_environment():
-    """With another environment, none could be forked: each start would take seconds longer."""
+    """No node could be forked with another environment: each start would take seconds longer."""
     modules = [
         name
         for name in (
@@ -325,7 +325,7 @@ CRASHES = {
 
 @pytest.mark.needs("xdist")
 def test_a_crashed_process_costs_one_test_and_not_the_run(tmp_path):
-    """Its other tests run elsewhere, and the run ends."""
+    """The other tests run elsewhere, and the run ends."""
     conftest = (
         "def pytest_xdist_make_scheduler(config, log):\n"
         "    from whole_files import whole_files\n"

@@ -53,7 +53,7 @@ def test_nodes_stand_odd_messages(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mission_node", "guidance_node"])
 def test_long_texts_are_quoted_shortly(name):
-    """Both log what they refuse, and answer services with texts."""
+    """The bridge and the fleet log what they refuse, and answer services with texts."""
     from attacks import messages
 
     executable, parameters = messages.NODES[name]

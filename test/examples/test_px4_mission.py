@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "px4_mission.py"
 
 
 def test_the_square_is_of_20_m():
-    """At 60° north a degree of longitude has half the length of one of latitude."""
+    """A degree of longitude at 60° north has half the length of one of latitude."""
     items = runpy.run_path(str(SCRIPT))["square"](60.0, 10.0)
     assert [item.command for item in items] == [22, 16, 16, 16, 16, 16, 21]
     assert [item.seq for item in items] == list(range(7))

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a command shows while it compiles kernels, on a real cache that is empty."""
+"""The text of a command while it compiles kernels, on a real cache that is empty."""
 
 from __future__ import annotations
 

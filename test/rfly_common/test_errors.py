@@ -110,7 +110,7 @@ def test_a_document_adds_file_and_line_to_the_error_of_a_part():
     ],
 )
 def test_a_long_text_is_shown_without_its_middle(error):
-    """Its end says what would be right."""
+    """The end of the message says what would be right."""
     assert len(str(error)) == LONGEST_TEXT == 1000
     assert str(error).endswith(", expected a number")
     assert " … " in str(error)

@@ -216,7 +216,7 @@ def test_a_file_that_may_not_be_written_is_not_replaced(folder_of_nobody):
 
 
 def test_a_pipe_is_written_and_stays(tmp_path):
-    """Also that of `command | other`, which has no path, and `>(other)` of a shell."""
+    """The pipe of `command | other` counts, which has no path, and `>(other)` of a shell."""
     named = tmp_path / "pipe"
     os.mkfifo(named)
     with pytest.raises(OSError, match="pipe") as caught:

@@ -49,7 +49,7 @@ def test_a_mid360_has_its_makers_field_of_view_and_fills_it():
 
 
 def test_a_mid40_draws_the_rosette_of_two_prisms():
-    """At time 0 both prisms point left: 2 · 9.6 deg. They point apart after half a difference."""
+    """The prisms point left at time 0: 2 · 9.6 deg. They point apart after half a difference."""
     rays = mid40(0, 10_000, 10.0)[:, 0]
     angle = np.degrees(np.arccos(rays[:, 0]))
     assert angle[0] == pytest.approx(19.2)

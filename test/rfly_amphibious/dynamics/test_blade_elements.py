@@ -37,7 +37,7 @@ LIFT_SLOPE = 5.7
 
 
 class Blades(NamedTuple):
-    """All blades of a rotor; their drag is c_d = drag + bailey (−0.0216 α + 0.400 α²)."""
+    """The blades of a rotor; their drag is c_d = drag + bailey (−0.0216 α + 0.400 α²)."""
 
     radius: float
     chord: float

@@ -168,7 +168,7 @@ def test_no_steady_flight_beyond_the_rotors(name):
 
 
 def test_a_steady_flight_says_its_height():
-    """In thin air rotors that carry the same weight take 1/√(ρ/ρ₀) of the power."""
+    """Rotors that carry the same weight in thin air take 1/√(ρ/ρ₀) of the power."""
     m = AmphibiousModel(parameters("scale"), ground_effect=False, air_density="standard_atmosphere")
     high = steady_flight(m)
     low = steady_flight(m, position=(0.0, 0.0, 100.0))

@@ -30,7 +30,7 @@ def wind_at(place, wind, solids=None, terrain=None):
 
 
 def test_the_profile_is_the_logarithm():
-    """By hand: ln(1 + 2/0.03)/ln(1 + 10/0.03) = 4.2146/5.8122."""
+    """The profile gives ln(1 + 2/0.03)/ln(1 + 10/0.03) = 4.2146/5.8122."""
     assert wind_at((0, 0, 10), WEST_WIND) == pytest.approx([8.0, 0.0, 0.5])
     assert wind_at((0, 0, 2), WEST_WIND)[0] == pytest.approx(8.0 * 0.72514, rel=1e-4)
     assert wind_at((0, 0, 100), WEST_WIND)[0] == pytest.approx(8.0 * 1.39574, rel=1e-4)
@@ -51,7 +51,7 @@ def test_without_roughness_the_wind_is_the_same_everywhere():
 
 
 def test_a_wake_behind_a_house():
-    """By hand, 50 m behind: k = 0.5/ln(1 + 10/0.03) = 0.08603, so the wake has grown by 4.30 m.
+    """The wake, 50 m behind, has grown by 4.30 m: k = 0.5/ln(1 + 10/0.03) = 0.08603.
 
     D = 10 · 10 / (14.30 · 14.30) = 0.489.
     """

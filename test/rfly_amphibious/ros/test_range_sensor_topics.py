@@ -346,7 +346,7 @@ def test_it_begins_with_the_scenarios_weather(domain_id, tmp_path) -> None:
 def test_in_lock_step_a_sweep_comes_with_its_tick_and_is_the_same_again(
     domain_id,
 ) -> None:
-    """With noise, the first cloud comes reliably after 25 answered ticks.
+    """The first cloud with noise comes reliably after 25 answered ticks.
 
     After a reset the same cloud comes, byte by byte.
     """

@@ -172,7 +172,7 @@ def test_messages_say_where_they_are_from_and_how_good_they_are(sensed) -> None:
 
 
 def test_stamps_are_simulation_time_after_the_epoch(sensed) -> None:
-    """At 2026-11-28 00:00:00.02 UTC in all kinds of messages, to the nanosecond."""
+    """All kinds of messages carry 2026-11-28 00:00:00.02 UTC, to the nanosecond."""
     suite, samples = sensed
     epoch_ns = 1_795_824_000_020_000_000
     for topic in SINGLE_TOPICS:

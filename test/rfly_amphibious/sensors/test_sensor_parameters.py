@@ -145,7 +145,7 @@ def test_defaults_of_cameras_and_lidars(name):
 
 
 def test_the_set_of_a_kinect_v2_has_its_sizes_and_rates():
-    """Its colour pixels are square: 960 / tan 42.05° and 540 / tan 26.9° are both 1064.5 pixels.
+    """The colour pixels are square: 960 / tan 42.05° and 540 / tan 26.9° are both 1064.5 pixels.
 
     Depth: 256 / tan 35.3° and 212 / tan 30°.
     """

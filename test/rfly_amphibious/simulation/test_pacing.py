@@ -44,7 +44,7 @@ def test_as_fast_as_possible_is_always_due_and_never_late() -> None:
 
 
 def test_in_a_hurry_it_runs_faster_by_that_share() -> None:
-    """In 2 s of 250 ticks a second a tenth more, then no more; nothing is given up."""
+    """A tenth more ticks run in the first 2 s, then no more; nothing is given up."""
     pacer = Pacer(1.0, 0.004)
     pacer.start(0.0)
     for hurry, expected in ((0.1, 550), (0.0, 500)):

@@ -61,7 +61,7 @@ def test_rotors_that_slow_down_give_nothing_back():
 
 
 def test_a_low_voltage_limits_the_rotors_and_an_empty_battery_stops_them():
-    """At 10 % the cells have 3.5 V, 42 V of the 44.4 V for which the motors are stated."""
+    """The cells have 3.5 V at 10 %: 42 V of the 44.4 V for which the motors are stated."""
     p = parameters("scale")
     power = PowerSystem(p)
     full = Controls(rotor_speed=p.max_rotor_speed, drive_torque=5.0)

@@ -92,7 +92,7 @@ def test_ticks_open_in_order_and_once(answers, events, expected):
 
 
 def test_a_tick_whose_answer_failed_is_tried_anew():
-    """What was published for the tick before would be the wrong answer."""
+    """An answer published for the tick before would be the wrong one."""
     tried = []
 
     def answer(stamp_ns):

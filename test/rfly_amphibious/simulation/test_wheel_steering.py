@@ -57,7 +57,7 @@ INNER = math.atan(1.0 / (1.0 / math.tan(0.5) - 0.28 / 0.66))
     ids=["toed in", "both at their limit"],
 )
 def test_each_wheel_of_the_vehicle_takes_its_own_angle(angles, virtual):
-    """With toe-in on both sides the mean of their virtual wheels is straight on."""
+    """The mean of two virtual wheels with toe-in on both sides is straight on."""
     simulation = Simulation(
         AmphibiousModel(SCALE), SensorParameters.load("scale"), noise=False, fail_safe=abort_pilot
     )

@@ -63,7 +63,7 @@ def lifted_front(seconds, speed, lift, pitch):
 
 
 def test_a_front_axle_is_lifted_until_the_vehicle_moves_and_lowered_while_it_slides_back():
-    """To 8 deg at 15 deg/s, then 3 deg/s; back at 15 deg/s, 0.1 s after it has begun to slide.
+    """The pitch goes to 8 deg at 15 deg/s, then at 3 deg/s; it goes back once the vehicle slides.
 
     The averaged speed, with 0.4 s, is 0.05 m/s of 0.2 after 0.4 s * ln(4/3) = 0.115 s.
     """
@@ -171,7 +171,7 @@ def test_off_is_said_once():
 
 
 def test_wheels_that_stand_drive_slowly_until_the_order_is_too_old():
-    """At most 0.3 m/s with the front axle lifted: at 1 m/s the rear wheels brake."""
+    """The speed is at most 0.3 m/s with a lifted front axle: at 1 m/s the rear wheels brake."""
     params = VehicleParameters.load("scale")
     chassis = ChassisController(params)
     level = np.array((0.0, 0.0, 0.0, 1.0))

@@ -94,7 +94,7 @@ def test_traction_cuts_by_a_fifth_and_restores_by_a_twentieth(params):
 
 
 def test_a_wheel_that_spins_uphill_while_the_vehicle_slides_back_is_cut(params):
-    """Its torque acts against the speed, as that of a brake, but with the spin."""
+    """The torque acts against the speed, as that of a brake, but with the spin."""
 
     def share(spin, torque=10.0):
         traction = TractionControl(params)
@@ -124,7 +124,7 @@ def test_motors_take_back_what_they_can_and_brakes_the_rest(params):
 
 
 def test_a_stop_uses_the_friction_and_the_load_of_each_wheel(params):
-    """At 5 m/s: 0.88 μ M g from the first tick on, by brakes until the motors do it.
+    """The braking force at 5 m/s is 0.88 μ M g from the first tick on, by brakes at first.
 
     The load has moved to the front after a while: M g μ h / L of it.
     """

@@ -82,7 +82,7 @@ def test_few_commands_in_gaps_that_differ_are_a_link_that_loses_them(gaps, perio
 
 @pytest.mark.parametrize("loss", [0.7, 0.8, 0.9])
 def test_most_losses_by_chance_are_noticed_within_two_seconds(loss):
-    """Of 300 links that do so after 1 s at most 2 % are late, but for pauses of 0.6 s."""
+    """Few of 300 links that do so after 1 s are late (2 %), but for pauses of 0.6 s."""
     rng = np.random.default_rng(3)
     late = 0
     for _ in range(300):
@@ -98,7 +98,7 @@ def test_most_losses_by_chance_are_noticed_within_two_seconds(loss):
 
 @pytest.mark.parametrize("period", [0.5, 1.0])
 def test_losses_of_a_slow_stream_are_noticed(period):
-    """Of 100 links that lose 7 of 10 commands of 1 or 2 Hz few go unnoticed for 100 periods."""
+    """Few of 100 links that lose 7 of 10 commands of 1 or 2 Hz go unnoticed for 100 periods."""
     rng = np.random.default_rng(11)
     missed = 0
     for _ in range(100):
@@ -211,7 +211,7 @@ def test_a_sender_by_events_is_no_lossy_link(sender, grid):
 
 
 def test_losses_of_a_timer_that_is_late_by_chance_are_noticed():
-    """Its stamps are up to 5 % of a period late."""
+    """The stamps are up to 5 % of a period late."""
     rng = np.random.default_rng(8)
     missed = 0
     for _ in range(100):
@@ -224,7 +224,7 @@ def test_losses_of_a_timer_that_is_late_by_chance_are_noticed():
 
 @pytest.mark.parametrize(("timeout", "lossy"), [(TIMEOUT, []), (2.0, [13])])
 def test_a_gap_counts_up_to_the_timeout_of_the_receiver(timeout, lossy):
-    """Of a timer of 0.2 s gaps of 4, 8 and 5 periods come: 1.6 s are a pause for 0.5 s only."""
+    """A timer of 0.2 s has gaps of 4, 8 and 5 periods: 1.6 s are a pause for 0.5 s only."""
     stream = CommandStream(timeout=timeout)
     time = 0.0
     found = []

@@ -127,7 +127,7 @@ def watched(seconds, speed_of):
 
 
 def test_encoders_that_all_lie_blame_no_rotor_while_rotors_spool_down():
-    """All show 79 rad/s too little, as sizes: also 79 rad/s of rotors that rest."""
+    """The encoders show 79 rad/s too little, as sizes: also 79 rad/s of rotors that rest."""
     p = VehicleParameters.load("scale")
     watch = RotorWatch(p)
     named = set()
@@ -195,7 +195,7 @@ def test_wheels_on_the_ground_brake_no_descent(wheels_down):
 
 
 def test_a_descent_returns_slowly_to_its_place():
-    """From 3 m off at rest it wants 0.5 m/s, though its law would want 3 m times its gain."""
+    """The vehicle wants 0.5 m/s, 3 m off and at rest, though its law would want 3 m times its gain."""
     p = VehicleParameters.load("scale")
     assert 3.0 * p.position_gain > 0.5
     modes = FlightModes(p, ModeLogic(Mode.ABORT))
@@ -329,7 +329,7 @@ def test_a_rotor_that_an_empty_battery_slows_down_has_not_failed(share, failed):
     ("vehicle", "share"), [("scale_quad", 0.3), ("scale_quad", 0.45), ("full", 0.13)]
 )
 def test_a_weak_rotor_is_made_up_for_until_the_vehicle_is_down(vehicle, share):
-    """Its weakness was only told: 0.45 m above the ground a quadrotor was tilted by 38°."""
+    """The weakness was only reported: 0.45 m above the ground a quadrotor was tilted by 38°."""
     rig = Rig(vehicle, airborne=4.0)
     rig.sim.inject(Fault(1.5, "rotor_1", FaultKind.PARTIAL, (share,)))
     hold = lambda r: r.flight.set_target((0.0, 0.0, 4.0))  # noqa: E731
@@ -591,7 +591,7 @@ def test_an_encoder_that_shows_a_runaway_on_the_ground_is_not_believed():
 
 @pytest.mark.parametrize("rotor", range(6))
 def test_loads_of_wheels_show_a_rotor_that_pushes(rotor):
-    """Those of a vehicle that stands carry the moments of one rotor alone."""
+    """The load cells of a vehicle that stands carry the moments of one rotor alone."""
     p = VehicleParameters.load("scale")
     evidence = LoadEvidence(p)
     x, y, _ = p.hub_position.T

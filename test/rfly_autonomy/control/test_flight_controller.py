@@ -128,7 +128,7 @@ def test_take_off_on_the_limit_of_speed_and_slope():
     ids=["stands", "no struts", "struts hang", "high", "high, no struts", "height lies"],
 )
 def test_load_cells_alone_stop_no_rotors(strut_share, clearance, risen, after):
-    """All cells show 50 N of 294 N / 4 to a flight that is to land."""
+    """The cells show 50 N each of 294 N / 4 to a flight that is to land."""
     logic = ModeLogic(F)
     now = ModeInputs(4, 0.68, clearance, 0.0, 0.0, strut_share=strut_share, risen=risen)
     logic.update(now, 0.004)
@@ -147,7 +147,7 @@ def test_load_cells_alone_stop_no_rotors(strut_share, clearance, risen, after):
     ],
 )
 def test_wheels_take_off_and_land_rolling_only_along_themselves(forward, shares, refused):
-    """At most 0.15 of the speed aside for a take-off, 0.3 for a landing."""
+    """The speed aside is at most 0.15 of all for a take-off, 0.3 for a landing."""
     for mode, wanted, share in ((R, RT, shares[0]), (F, RL, shares[1])):
         aside = share * forward
         now = ModeInputs(4, 1.0, 0.0, abs(forward), 0.0, forward=forward, aside=aside)
@@ -323,7 +323,7 @@ def test_a_height_that_does_not_grow_in_a_climb_counts_no_more():
 
 @pytest.mark.parametrize(("bias", "counts"), [(0.4, True), (0.6, False), (-0.6, False)])
 def test_a_height_that_does_not_fit_the_ground_below_a_vehicle_counts_for_nothing(bias, counts):
-    """With 6.8 m too much it sank at 1.5 m/s until it touched down. It may be right again."""
+    """A height 6.8 m too great let it sink at 1.5 m/s to the ground. It may be right again."""
     clearance = Clearance(VehicleParameters.load("scale"), SensorParameters.load("scale").height)
     right = -clearance._lowest_tread(np.eye(3)) + clearance._place[2]
 
@@ -357,7 +357,7 @@ def test_a_vehicle_that_rises_while_its_load_cells_lie_leaves_the_ground_and_kee
 
 
 def test_a_height_counts_again_after_a_metre_without_a_lag():
-    """After 2 s the lag is 0.65 m; it is below 0.25 m 0.95 s later, and then the way counts."""
+    """The lag is 0.65 m after 2 s; it is below 0.25 m 0.95 s later, and then the way counts."""
     readings = 0.5 + 0.015 * np.maximum(np.arange(300) - 100, 0)
     measured = clearance_along(readings, 0.75)
     again = 0.02 * (300 - measured[::-1].index(False))
@@ -445,7 +445,7 @@ def turning(time, rates):
 @pytest.mark.parametrize("stands", [False, True], ids=["encoder", "rotor"])
 @pytest.mark.parametrize("failsafe", [False, True])
 def test_a_rotor_that_stands_is_noticed_unless_others_command_it(failsafe, stands):
-    """If its encoder alone says that it stands, the body does not turn."""
+    """The body does not turn if the rotor's encoder alone says that it stands."""
     flight = make()
     p = flight.params
     time = 0.0
@@ -509,7 +509,7 @@ def test_rotors_that_help_the_wheels_stop_when_their_data_are_old(end, seconds):
 
 
 def test_rotors_that_help_the_wheels_lower_the_axle_without_orders():
-    """From when the order is old, the pitch turns until it is LOWERED below that of the body."""
+    """The pitch turns, once the order is old, until it is LOWERED below that of the body."""
     rig = lifting()
     begin = rig.time
     rig.run(2.0, until=lambda r: not r.rotors.value.any())

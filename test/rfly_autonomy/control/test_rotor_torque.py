@@ -73,7 +73,7 @@ def test_torques_keep_their_limits():
 
 @pytest.mark.parametrize("reading", ["stuck", "zero", "unknown"])
 def test_a_flight_goes_on_without_good_encoders(reading):
-    """Without readings the law goes by what its torques do: within 1 % of the speed."""
+    """The law without readings goes by what its torques do: within 1 % of the speed."""
     law = RotorTorqueLaw(SCALE)
     rotors = Rotors(256.0, 1.0)
     follow(law, rotors, 256.0, range(100))

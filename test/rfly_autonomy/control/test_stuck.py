@@ -166,7 +166,7 @@ def test_a_steering_that_turns_half_is_told_from_small_turns(measured, turns, fo
 
 
 def test_with_a_stuck_steering_it_stops_instead_of_circling():
-    """Before, it circled to the end of the mission."""
+    """The vehicle once circled to the end of the mission."""
     rig = Rig("scale", rate=100.0)
     rig.sim.inject(Fault(1.5, "steering", FaultKind.STUCK, (0.4,)))
     rig.run(0.3, until=lambda r: r.flight.request("arm") == "")

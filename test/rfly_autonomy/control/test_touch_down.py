@@ -80,7 +80,7 @@ def test_half_the_thrust_without_sinking_overrules_sensors_that_lie():
 
 @pytest.mark.parametrize(("climb", "after"), [(0.0, Mode.SPOOL_DOWN), (3.0, Mode.LAND)])
 def test_a_climb_that_a_landing_ends_is_no_touch_down(climb, after):
-    """At 0.3 of its thrust a vehicle that climbs at 3 m/s goes on doing so for 0.4 s."""
+    """A vehicle that climbs at 3 m/s goes on doing so for 0.4 s at 0.3 of its thrust."""
     logic = ModeLogic(Mode.LAND)
     high = ModeInputs(0, 0.0, 20.0, climb, 0.0, climb=climb, thrust=0.3)
     for _ in range(40):
@@ -90,7 +90,7 @@ def test_a_climb_that_a_landing_ends_is_no_touch_down(climb, after):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_landing_on_a_starved_machine_touches_nothing_in_the_air(seed):
-    """At 5 m samples come in steps of up to 90 ms, late, and most of the ground's are lost.
+    """Samples at 5 m come in steps of up to 90 ms, late, and most of the ground's are lost.
 
     A gust jolts the vehicle upwards meanwhile. Before, 67 ms after the begin of a landing it had
     "touched the ground" by that jolt, because no sensor of the ground was heard.
@@ -158,7 +158,7 @@ def test_a_landing_on_a_starved_machine_touches_nothing_in_the_air(seed):
     ],
 )
 def test_wheels_that_roll_downhill_have_touched_down(mode, upward, share, strut_share, after):
-    """At 3 m/s on 4° the vehicle sinks by 0.21 m/s, and not at all across the ground."""
+    """The vehicle sinks by 0.21 m/s at 3 m/s on 4°, and not at all across the ground."""
     logic = ModeLogic(mode)
     wheels = 4 if share else 0
     now = ModeInputs(
@@ -179,7 +179,7 @@ def test_wheels_that_roll_downhill_have_touched_down(mode, upward, share, strut_
 
 
 def test_load_cells_that_stick_at_full_load_do_not_end_a_flight():
-    """At 20 m, sinking at 0.5 m/s; before, these loads alone switched the rotors off."""
+    """These loads alone once switched the rotors off at 20 m, sinking at 0.5 m/s."""
     logic = ModeLogic(Mode.LAND)
     high = ModeInputs(4, 1.0, 20.0, 0.5, 0.0, climb=-0.5, thrust=1.0)
     for _ in range(100):
@@ -241,7 +241,7 @@ def uncertain(position, speed, vertical=0.0, time=0.0):
 
 
 def test_levels_of_trust():
-    """By default 5, 15, 40 and 100 m, and 0.5, 1, 2 and 4 m/s; back below 80 % of a limit."""
+    """The defaults are 5, 15, 40 and 100 m, 0.5, 1, 2 and 4 m/s; back below 80 % of a limit."""
     trust = EstimateTrust()
     for second, (position, speed, level) in enumerate(
         (

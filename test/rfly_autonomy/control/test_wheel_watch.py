@@ -114,7 +114,7 @@ def test_on_ice_only_what_the_ground_cannot_do_is_a_fault(slip, torque, more, fa
 
 
 def test_an_unnoticed_slide_of_steered_wheels_accuses_no_others():
-    """On ice of friction 0.06 the estimate missed 0.1 m/s forwards and 0.5 m/s across.
+    """The estimate on ice of friction 0.06 missed 0.1 m/s forwards and 0.5 m/s across.
 
     Steered by 0.5 rad, all wheels roll with hardly any torque. The rear ones seem to slip by 7 %,
     the front ones the other way, which takes the middle along.
@@ -265,7 +265,7 @@ def test_a_headwind_neither_is_a_dead_battery_nor_hides_one(lost):
     ids=["lost", "slowly", "gust", "struck"],
 )
 def test_a_force_that_is_gone_at_once_is_a_dead_battery_whatever_the_command(fall, within, named):
-    """In a headwind 20 N are commanded; the force falls by a share of that within some seconds.
+    """A headwind needs 20 N of force, which falls by a share of that within some seconds.
 
     The observer has seen 0.8 of a fall after ln(5) / (5 1/s) = 0.32 s, and 0.2 s more are awaited.
     A gust takes less, and who is struck loses more.

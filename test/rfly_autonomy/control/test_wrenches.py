@@ -205,7 +205,7 @@ def armed():
 
 @pytest.mark.parametrize("is_asked", [False, True])
 def test_a_wrench_takes_off_and_what_it_has_set_down_stays_there(is_asked):
-    """At once with a tenth of g upwards: 1 m after sqrt(2 / 0.1 g) = 1.43 s.
+    """The climb begins at once with a tenth of g: 1 m after sqrt(2 / 0.1 g) = 1.43 s.
 
     The lag of the rotors and the drag add to that. Set down, it stands on its brakes. Once it is
     asked to land, or the wrench is lost, the rotors stop; they neither lift it nor move it.

@@ -154,7 +154,7 @@ def test_a_vehicle_without_gps_drives_by_wheels_and_imu_and_not_before_it_has_st
 
 
 def test_thousands_of_readings_ahead_of_the_imu_do_not_stop_it(standing):
-    """Those within ten seconds are used in their time; those of another clock are left out."""
+    """Samples within ten seconds are used in their time; those of another clock are left out."""
     estimator = new_estimator()
     heights = next(tick.height for tick in standing if tick.height is not None)
     for time in (*np.linspace(4.0, 9.0, 3000), *np.linspace(1e6, 2e6, 3000)):

@@ -536,7 +536,7 @@ def test_times_of_another_clock_do_not_stop_it(turn):
 
 
 def test_encoders_of_another_clock_do_not_carry_the_estimate_on(hop, flown):
-    """In the air the rotors stand for an IMU that is silent or late, up to their newest time."""
+    """The rotors in the air stand for an IMU that is silent or late, up to their newest time."""
     estimator = new_estimator(hop)
     lift_off = next(k for k, (_, truth) in enumerate(flown) if truth[2] > 1.0)
     for k, (tick, _) in enumerate(flown[: lift_off + 50]):
@@ -645,7 +645,7 @@ def test_after_readings_that_cannot_be_it_begins_anew(turn):
 
 
 def test_stamps_in_the_computers_time_change_nothing(turn):
-    """At 1.8e9 s a float has steps of 2.4e-7 s; the same drive ends as from 0."""
+    """A float has steps of 2.4e-7 s at 1.8e9 s; the same drive ends as from 0."""
     ticks = list(turn.samples(SensorSuite(turn.model, SENSORS, seed=2)))
     ends = []
     for epoch in (0.0, 1_795_824_000.02):

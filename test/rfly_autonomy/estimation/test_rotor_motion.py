@@ -58,7 +58,7 @@ def test_what_the_rotors_do_not_explain_is_learned_from_the_gyroscope():
     ids=["slow", "silent once", "slow at last"],
 )
 def test_a_gyroscope_that_delivers_now_and_then_teaches_no_wrong_motion(delivers):
-    """Its rates grow by 0.4 rad/s². As if they came each 10 ms, they seemed to by up to 2.5."""
+    """The rates grow by 0.4 rad/s². As if they came each 10 ms, they seemed to by up to 2.5."""
     model = RotorModel(PARAMS)
     for k in range(400):
         if delivers(k):
@@ -116,7 +116,7 @@ def test_a_leap_of_an_encoder_is_taken_off(leap):
 
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_a_rotor_that_fails_is_believed(share):
-    """Its speed decays by its lag of 0.06 s, from a reading on that is up to 10 ms late."""
+    """The speed decays by its lag of 0.06 s, from a reading on that is up to 10 ms late."""
     for late in (0.0, 0.002, 0.007):
         times = np.arange(40) * 0.01 + late
         speeds = 300.0 * (share + (1.0 - share) * np.exp(-times / PARAMS.rotor_lag))

@@ -126,7 +126,7 @@ def test_wheels_that_slide_are_left_out_until_they_roll(constants):
 
 
 def test_no_gps_no_slide(constants):
-    """Without a GPS nothing shows which of wheels and IMU is right."""
+    """Nothing shows, without a GPS, which of wheels and IMU is right."""
     drive = Drive(constants)
     drive.book.last_measured = 0.0
     for _ in range(200):

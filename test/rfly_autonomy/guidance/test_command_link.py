@@ -64,7 +64,7 @@ def test_a_late_link_delivers_in_order_with_the_old_times(delay, is_lost):
 
 
 def test_late_commands_do_not_arrive_after_newer_ones():
-    """Those of 1.5 … 2.0 s would be there at 2.2 … 2.7 s, after that of 2.0 s at 2.0 s."""
+    """Commands of 1.5 … 2.0 s would arrive at 2.2 … 2.7 s, after that of 2.0 s at 2.0 s."""
     arrivals, _ = carried(link_fault("delayed", 0.7, duration=1.0))
     sent = list(arrivals)
     assert sent == sorted(sent)
@@ -73,7 +73,7 @@ def test_late_commands_do_not_arrive_after_newer_ones():
 
 
 def test_losses_are_by_chance_and_by_the_seed():
-    """Of 100 commands 10 arrive, give or take 3.3 standard deviations of 3."""
+    """Ten of 100 commands arrive, give or take 3.3 standard deviations of 3."""
     fault = link_fault("intermittent", 0.9)
     counts = [len(carried(fault, seed=seed)[0]) - 50 for seed in range(20)]
     assert np.mean(counts) == pytest.approx(10.0, abs=3.3 * 3.0 / np.sqrt(20))
@@ -83,7 +83,7 @@ def test_losses_are_by_chance_and_by_the_seed():
 
 @pytest.mark.parametrize("rests", [True, False])
 def test_gaps_in_which_there_is_nothing_to_answer_are_no_losses(rests):
-    """With an IMU that delivers now and then, setpoints come after 1 to 5 periods each."""
+    """Setpoints come after 1 to 5 periods each with an IMU that delivers now and then."""
     link = CommandLink((), 1, timeout=0.5, period=PERIOD)
     time = 0.0
     for periods in 20 * (1, 4, 2, 5, 3):

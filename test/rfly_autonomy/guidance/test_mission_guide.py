@@ -108,7 +108,7 @@ def test_from_take_off_to_the_drive_behind_the_landing():
 
 @pytest.mark.parametrize("error", [-2.5, 3.0])
 def test_heights_count_from_the_ground_as_the_estimate_sees_it(error):
-    """With ground of 40 m and an estimate off by `error`, 3 m of height stay 3 m."""
+    """Three metres of height stay so with ground of 40 m and an estimate off by `error`."""
     terrain = HeightMap(np.full((3, 3), 40.0), origin_x=-50, origin_y=-50, step_x=50, step_y=50)
     leg = FlyLeg(((0.0, 0.0, 43.0), (6.0, 0.0, 43.0)), (4.0, 4.0), lands=True)
     guide = MissionGuide([leg], PARAMS, terrain)

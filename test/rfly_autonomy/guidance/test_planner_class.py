@@ -68,7 +68,7 @@ def test_powers_are_those_of_the_simulator():
 
 
 def test_a_flight_with_acceleration_takes_its_time():
-    """By hand: 100 m at 0.8 m/s² from rest to rest, at most 8 m/s: 8/0.8 + 100/8 = 22.5 s.
+    """The trip of 100 m at 0.8 m/s² and at most 8 m/s takes 8/0.8 + 100/8 = 22.5 s.
 
     10 m: 2 √(10/0.8) = 7.07 s. With a right angle in the middle it slows down to 0.707 m/s there.
     """
@@ -195,7 +195,7 @@ def test_a_plan_that_rolls_has_the_energy_of_the_simulated_trip(seed):
 
 
 def test_where_the_graph_hopes_too_much_the_plan_rolls_on_the_way_of_stands():
-    """On hills it flew where it hoped to roll, and could not; the pilot rolled on the plan's way.
+    """The plan once flew where it hoped in vain to roll; the pilot rolled on the plan's way.
 
     The plan had 90 kJ from stand to stand; the simulated trip took 69 kJ.
     """
@@ -255,7 +255,7 @@ def test_the_planned_energy_is_that_of_a_simulated_drive(rise, seed):
 
 
 def test_the_kinetic_energy_does_the_work_of_the_last_metres():
-    """By hand: 10 kg at 4 m/s have 80 J; resistance takes 0.02 · 98.07 N · 20 m.
+    """The vehicle, 10 kg at 4 m/s, has 80 J; resistance takes 0.02 · 98.07 N · 20 m.
 
     A rise of 2 m at the end, 196.1 J, takes the other 40.8 J, too, which would give back 20.4 J;
     155.4 J are driven. A fall of 2 m gives back 98.1 J. A drive of 10 m gets half the energy.

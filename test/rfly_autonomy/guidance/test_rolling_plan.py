@@ -222,7 +222,7 @@ def test_by_choice_it_rolls_where_that_saves_energy(height, notes):
 
 
 def test_a_take_off_counts_the_speed_of_the_way_that_follows_it():
-    """By hand, at 2 m/s: 1.25 s + 0.27 s - 3.5 m/(2 m/s); with 4 m/s in the air 0.4 s are saved.
+    """The flight saves, at 2 m/s, 1.25 s + 0.27 s - 3.5 m/(2 m/s); with 4 m/s in the air 0.4 s.
 
     Only the climb before it has 4 m/s.
     """

@@ -319,7 +319,7 @@ def test_an_axle_is_lifted_by_topic(free):
 
 
 def test_a_wrench_is_refused_with_the_reason(free):
-    """In another frame, sideways, downwards, no number, or late; its own body's is taken."""
+    """No command in another frame, sideways, downwards, no number, or late counts; its own do."""
     from geometry_msgs.msg import WrenchStamped
 
     from rfly_common.ros.qos import COMMANDS

@@ -395,7 +395,7 @@ def test_a_flight_ends_at_the_reserve_of_the_battery(start, puppet, tmp_path):
     battery = puppet.peer.publisher(BatteryState, "battery", STATE_OUT)
 
     def answers():
-        """Whether a pose has come back; until then a message may be lost on its way."""
+        """Return whether a pose has come back; until then a message may be lost on its way."""
         puppet.time += puppet.STEP
         puppet.tell()
         return puppet.poses and puppet._mode.get_subscription_count()

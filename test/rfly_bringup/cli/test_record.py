@@ -195,7 +195,7 @@ def test_ctrl_c_ends_a_recording_with_the_account(tmp_path):
 
 
 def test_a_recording_may_go_to_a_pipe():
-    """Nothing but the recording goes to standard output, so that Wireshark can read it."""
+    """Standard output carries the recording alone, so that Wireshark can read it."""
     with Recording("-", "--count", "1") as recording:
         recording.send(POSE)
         code, out, _ = recording.rest()

@@ -403,7 +403,7 @@ def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, 
 
 
 def test_ros2_control_gets_the_description_as_text(run_launch_file):
-    """So does the node in a process of its own: launch would read the URDF as YAML."""
+    """The node in a process of its own does so too: launch would read the URDF as YAML."""
     given = {"scenario": "hop", "ros2_control": "true", "processes": "true"}
     _, nodes = run_launch_file("amphibious.launch.py", given)
     (chassis,) = (node for node in nodes if node["executable"] == "chassis_control_node")
@@ -557,6 +557,6 @@ def test_addresses_on_a_search_path_keep_their_colons(text, expected):
     [({"avoidance": "true"}, {"avoidance": True}), ({"avoidance": "false"}, {"avoidance": False})],
 )
 def test_avoidance_is_a_parameter_only_where_it_is_given(given, parameters):
-    """Without it a params_file decides."""
+    """A params_file decides without it."""
     assert node_parameters(TRAJECTORY, given) == parameters
     assert node_parameters(TRAJECTORY, {}) == {}

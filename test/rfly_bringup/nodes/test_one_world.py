@@ -92,7 +92,7 @@ def test_the_fleet_of_a_world_drives_there(world_file, tmp_path):
 
 @pytest.mark.parametrize("name", shipped_worlds())
 def test_shipped_worlds_have_a_fleet_that_keeps_clear_of_them(name):
-    """Its tracks stay on the map, and 5 m away from whatever stands there."""
+    """The tracks stay on the map, and 5 m away from whatever stands there."""
     arguments = with_defaults_of_world({"world": name, "fleet": ""})
     assert tracks_off_map(arguments) == ""
     terrain = HeightMap.load(arguments["map"])
@@ -126,7 +126,7 @@ def test_the_share_off_the_map(tmp_path):
 
 
 def test_a_recording_needs_mcap(monkeypatch):
-    """Both `rfly up` and launch ask before anything starts."""
+    """The commands `rfly up` and `ros2 launch` ask before anything starts."""
     monkeypatch.setitem(sys.modules, "mcap", None)
     for record in ("true", "run.mcap"):
         with pytest.raises(ConfigError, match="record needs mcap; in the folder of rfly_suite: "):

@@ -328,7 +328,7 @@ def slender_shape(rng, kind):
 @example(0)
 @given(st.integers(0, 2**32 - 1))
 def test_the_point_is_in_both_bodies(seed):
-    """All pairs of kinds, any depth, sides that differ a thousandfold."""
+    """Pairs of all kinds, at any depth, with sides that differ a thousandfold."""
     rng = np.random.default_rng(seed)
     rows = []
     for first in range(KINDS):

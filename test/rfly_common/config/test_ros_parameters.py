@@ -68,7 +68,7 @@ def test_a_refused_file_is_named_with_line_and_remedy(name, tmp_path):
 
 
 def test_types_and_lines(tmp_path):
-    """As rcl reads them: YAML 1.1's words for true and false, no dates, no base 60."""
+    """Values are read as rcl does: YAML 1.1's words for true and false, no dates, no base 60."""
     text = of_a(
         *("b: [yes, Off]", "i: [0x1F, 010]", "f: [089, 1e3]", "s: [1:30, '1', yEs]"),
         *("g: {n: .inf, l: []}", "j: 1"),

@@ -29,7 +29,7 @@ def test_charging_raises_the_voltage():
 
 
 def test_no_more_current_than_the_charge_rate():
-    """At 10 A = 2 · 5 Ah the terminals have 38.875 V + 1 V, so that 398.75 W go in."""
+    """The terminals have 38.875 V + 1 V at 10 A = 2 · 5 Ah, so that 398.75 W go in."""
     battery = half_full()
     battery.draw(-5000.0, 0.0)
     assert battery.current == -10.0

@@ -24,7 +24,7 @@ from rfly_terrain.planning import grid_search_kernels, search_kernels
 
 @pytest.mark.parametrize("turn", range(30))
 def test_ctrl_c_ends_a_kernel_that_runs(turn):
-    """Also where it comes while the kernel is being started, or just before the wait for it."""
+    """The stop works while the kernel is being started, too, or just before the wait for it."""
     runs = threading.Event()
     ended = threading.Event()
 
@@ -65,7 +65,7 @@ def test_ctrl_c_while_a_kernel_starts_ends_it(monkeypatch):
 
 
 def test_a_kernel_that_is_stopped_returns_at_once():
-    """All three searches look at the flag: stopped before the start, none goes beyond it."""
+    """The three searches look at the flag: stopped before the start, none goes beyond it."""
     stop = np.ones(1, np.bool_)
     free = np.ones((20, 30), bool)
     costs = np.full(600, np.inf)

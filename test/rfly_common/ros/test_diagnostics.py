@@ -82,7 +82,7 @@ def test_each_kind_of_each_source_is_told(sent, capfd):
 
 
 def test_parameters_that_the_node_does_not_have(make_node, tmp_path, monkeypatch, capfd):
-    """Those of a section for all nodes are for a look at all nodes to judge."""
+    """The values of a section for all nodes are for a look at all nodes to judge."""
     from rfly_common.diagnostic_reasons import Reason, reasons_in
     from rfly_common.ros.diagnostics import Diagnostics
 

@@ -68,7 +68,7 @@ def test_fields_are_read_row_by_row(order, padding):
 
 @pytest.mark.needs("sensor_msgs_py")
 def test_the_stand_in_for_sensor_msgs_py_reads_the_usual_cloud():
-    """On a machine with ROS it is the real one."""
+    """The module is the real one on a machine with ROS."""
     from sensor_msgs_py.point_cloud2 import read_points
 
     table = read_points(written(), field_names=["x", "ring"])

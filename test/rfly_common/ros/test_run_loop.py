@@ -46,7 +46,7 @@ def test_pythons_warnings_are_lines_of_the_log_and_a_client_that_has_gone_is_non
     ],
 )
 def test_what_ros_refuses_of_a_command_line_is_one_line_and_exit_code_2(words, told, tmp_path):
-    """Not 22 lines of rclpy's trace, and rcl's own two lines before it."""
+    """The log lacks the 22 lines of rclpy's trace, and rcl's own two lines before it."""
     params = tmp_path / "params.yaml"
     params.write_text('/**:\n  ros__parameters:\n    use_sim_time: "true"\n', encoding="utf-8")
     node = "import rclpy.node; from rfly_common.ros.run_loop import run; "

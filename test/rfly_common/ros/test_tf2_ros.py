@@ -156,7 +156,7 @@ def test_errors(filled):
 
 
 def test_a_bad_transform_is_ignored_and_the_rest_of_its_message_taken(filled):
-    """As with tf2, no callback of a listener raises, and the transforms around it count."""
+    """No callback of a listener raises, as with tf2, and the transforms around it count."""
     listener = tf2_ros.TransformListener.__new__(tf2_ros.TransformListener)
     listener.buffer = filled
     nan = float("nan")

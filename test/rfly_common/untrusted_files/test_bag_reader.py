@@ -131,7 +131,7 @@ def metadata(folder, *names):
 
 
 def test_a_folder_of_many_files_is_read_in_their_order(tmp_path):
-    """Without metadata.yaml, which a killed recorder lacks, 10 comes after 9; the last is cut."""
+    """File 10 comes after 9 without the metadata.yaml a killed recorder lacks; the last is cut."""
     for k in range(11):
         write_mcap(tmp_path / f"bag_{k}.mcap", [str(k)], 100 + k)
     expected = [(100 + k, str(k)) for k in range(11)]
@@ -204,7 +204,7 @@ def test_a_db3_of_humble_has_no_definitions(tmp_path):
 
 @pytest.mark.needs("rosbags")
 def test_a_definition_in_idl_is_read(tmp_path):
-    """What rosbag2 writes for a type of which only the .idl is installed."""
+    """The text that rosbag2 writes for a type of which only the .idl is installed."""
     from mcap.writer import Writer
 
     idl = (

@@ -247,7 +247,7 @@ def test_the_intervals_cover_the_truth(seed):
 
 
 def test_an_interval_has_the_error_of_the_equations_as_well():
-    """By hand: hypot(0.1, 0.015 · 60) = 0.9055."""
+    """The noise is hypot(0.1, 0.015 · 60) = 0.9055."""
     damper = Estimated("c_b, bump", "N s/m", 60.0, 0.1, 60.0)
     assert with_model_error(damper).sigma == pytest.approx(0.90554, abs=1e-5)
     weighed = Estimated("mass, whole", "kg", 30.0, 0.03, 30.0)

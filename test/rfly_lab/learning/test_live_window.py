@@ -212,7 +212,7 @@ def test_the_checker_passes(make: Make) -> None:
 
 
 def test_steps_are_a_period_apart_and_never_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock of the test: a step that takes 30 ms of 20 is not made up for."""
+    """A step that takes 30 ms of 20, by a clock of the test, is not made up for."""
     monkeypatch.undo()
     now = 50.0
     waited = []

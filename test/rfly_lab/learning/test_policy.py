@@ -258,7 +258,7 @@ def test_a_policy_of_sensors_sees_by_them_alone(tmp_path: Path) -> None:
 
 @pytest.mark.needs("onnx", "onnxruntime")
 def test_another_set_of_a_shipped_name_is_told_apart(tmp_path: Path) -> None:
-    """By the numbers of what is seen, and of the vehicle; an old file does not say them."""
+    """A policy is checked by its observations and its vehicle; an old file does not say them."""
 
     def trained(sensors: SensorParameters, vehicle: Any = "scale", **options: Any) -> Path:
         options = {"observations": "sensors", **options}
@@ -424,7 +424,7 @@ def test_it_solves_seeds_that_it_was_not_trained_on(name: str, options: dict[str
 
 
 def known(batch: LandAirBatch, i: int, params: VehicleParameters) -> tuple[SensorSamples, Estimate]:
-    """What perfect sensors and a perfect estimator would say of a vehicle of a batch."""
+    """The estimate that perfect sensors and a perfect estimator give of a vehicle of a batch."""
     x = batch.vehicles.x[i]
     outputs = batch.vehicles.outputs[i]
     layout = batch._layout
@@ -609,7 +609,7 @@ def test_a_pilot_commands_nothing_that_it_has_no_ground_for() -> None:
 
 @needs_runtime
 def test_a_pilot_of_samples_commands_nothing_where_the_gps_contradicts_the_estimate() -> None:
-    """As with the origin of another world, which no target shows."""
+    """The ground is that of another world's origin, which no target shows."""
     policy = Policy(shipped_policy("hover_by_sensors"))
     batch = LandAirBatch(1, **policy.environment)
     batch.seed(np.zeros(1, int), np.zeros(1, np.uint64))
@@ -645,7 +645,7 @@ def test_a_pilot_of_samples_commands_nothing_where_the_gps_contradicts_the_estim
 def test_answers_that_all_come_late_leave_the_vehicle_to_its_controller(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By 0.15 s, as on a busy machine without lock-step: flown blindly it turned over."""
+    """The answers come 0.15 s late, as on a busy machine: flown blindly, it turned over."""
     take = FlightController.set_wrench
     on_their_way: deque[tuple[float, Any]] = deque()
 
@@ -682,7 +682,7 @@ def test_it_hovers_by_noisy_estimates(name: str, seed: int) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [2_000_001, 2_000_009])
 def test_it_hops_by_noisy_estimates(seed: int) -> None:
-    """From the wheels to the wheels with the vehicle's own sensors; the rotors stop at the end.
+    """The flight with the vehicle's own sensors ends on its wheels; the rotors stop at the end.
 
     Of make test are the hop with a better GPS, and one by hand that stands for 2 s after it.
     """

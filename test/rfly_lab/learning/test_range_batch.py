@@ -37,7 +37,7 @@ def begun(task: str, count: int = 1, seed: int = 0, **options) -> LandAirBatch:
 
 
 def part(batch: LandAirBatch, prefix: str) -> np.ndarray:
-    """What is seen in the numbers that begin with a prefix, (n, numbers)."""
+    """Return the observations in the numbers that begin with a prefix, (n, numbers)."""
     names = batch.observation_names
     return batch.observe()[:, [k for k, name in enumerate(names) if name.startswith(prefix)]]
 

@@ -229,7 +229,7 @@ def test_readings_are_those_of_the_simulations_sensors(counts: int) -> None:
 
 
 def test_samples_show_a_vehicle_what_it_sees_in_an_environment() -> None:
-    """Those of `SensorSuite` on the same way, against the batch, with delay and sensors turned."""
+    """The batch gives the samples of `SensorSuite` on the same way, with delay and turned sensors."""
     sensors = quiet(None)
     gps = replace(sensors.gps, latency=0.04)
     sensors = sensors.replace(gps=gps, imu=replace(sensors.imu, rotation=(0.2, 0.1, -2)))
@@ -327,7 +327,7 @@ def test_a_gps_drifts_as_the_formula_says() -> None:
 
 @pytest.mark.parametrize("walk_time", [math.inf, 0.5])
 def test_biases_wander_as_the_formula_says(walk_time: float) -> None:
-    """At 250 Hz, of which every fifth sample is seen: the wandering goes on in between."""
+    """The bias goes on wandering between samples: 250 Hz, of which every fifth is seen."""
     noise = NoiseModel(9, walk_density=0.2, walk_time=walk_time, turn_on_bias=0.0)
     batch = begun("path", 2000, sensors=only(imu=noise))
     imu = readings(batch, kernels.IMU, 51)
@@ -452,7 +452,7 @@ def test_a_delayed_fix_is_where_the_vehicle_was() -> None:
 
 
 def run(count: int, seeds: list[int], threads: int, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What environments with some seeds see in 30 steps of a batch that holds others too."""
+    """Return what environments with some seeds see in 30 steps of a batch that holds others too."""
     monkeypatch.setattr(parallel, "cores", lambda: threads)
     batch = LandAirBatch(
         count, "goal", observations="sensors", wind=3.0, gusts=0.5, spread=0.1, rotor_failures=0.3

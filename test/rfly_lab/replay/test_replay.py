@@ -129,7 +129,7 @@ def test_the_model_predicts_a_run_of_the_model(replayed):
 
 
 def test_a_model_of_another_vehicle_does_not_predict_the_run(replayed):
-    """With half the mass in addition the same torques give two thirds of the acceleration."""
+    """The same torques give two thirds of the acceleration with half the mass in addition."""
     heavy = VEHICLE.replace(mass_body=VEHICLE.mass_body + 0.5 * VEHICLE.mass)
     right, _ = check_model(replayed, VEHICLE)
     wrong, _ = check_model(replayed, heavy)

@@ -515,7 +515,7 @@ def test_it_hovers_a_simulated_vehicle_by_its_sensors(domain_id: int, tmp_path: 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(700)
 def test_it_hops_a_simulated_vehicle_and_leaves_it_standing(domain_id: int, tmp_path: Path) -> None:
-    """From the wheels to the wheels by noisy estimates."""
+    """The flight by noisy estimates begins and ends on the wheels."""
     with Simulated(domain_id, tmp_path, shipped_policy("hop"), goal="[9.0, -8.0, 0.0]") as vehicle:
         vehicle.wait_for("SPOOL_DOWN")
         began = vehicle.wait_for("DRIVE")

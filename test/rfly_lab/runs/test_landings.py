@@ -99,7 +99,7 @@ def test_the_rotors_spool_down_within_a_second_of_the_touch_down(vehicle, seed):
     ],
 )
 def test_a_landing_needs_no_sensor_that_falls_silent_in_flight(vehicle, silent):
-    """Without any sensor of the ground the touch-down shows by the rest alone, later."""
+    """The touch-down shows by the rest alone, later, without any sensor of the ground."""
     run = closed_run(hop(vehicle, 3, 2.0, map(off, silent))).run
     assert run.reached, run.ending
     begin = next(time for time, mode in run.modes if mode is Mode.SPOOL_DOWN)

@@ -75,7 +75,7 @@ def test_a_biased_imu_is_outvoted_and_the_mission_goes_on(quantity, seed):
 
 @pytest.mark.exhaustive
 def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbing():
-    """With wheels that seem to stand, TAKEOFF never ended, and the filter let them roll."""
+    """TAKEOFF once never ended with wheels that seem to stand, and the filter let them roll."""
     run = flown(2.5, "part: wheel_loads, kind: stuck", seed=1)
     assert run.reached, run.ending
     assert run.touchdowns[0].level_speed < 1.0
@@ -313,7 +313,7 @@ def test_wheels_that_bounce_show_no_speed_of_a_rotor_that_runs_away():
 
 @pytest.mark.exhaustive
 def test_a_quadrotor_lands_with_a_weak_rotor_behind_an_encoder_that_lies():
-    """Without the rotor it would fall; half of its thrust and the others carry it."""
+    """The vehicle would fall without the rotor; half of its thrust and the others carry it."""
     lies = "part: encoders, kind: biased, quantity: rotor_rate, value: [0, 0, -80, 0]"
     faults = (
         f"{{time_s: 4.5, fault: {{{lies}}}}}",

@@ -182,7 +182,7 @@ def test_motors_and_brakes_at_fault_are_found_on_ice(part, value):
 
 @pytest.mark.exhaustive
 def test_a_skid_steer_vehicle_on_ice_accuses_no_encoders():
-    """Its wheels spin and slide across for longer than the 10 s after which encoders are named."""
+    """The wheels spin and slide across for longer than the 10 s after which encoders are named."""
     text = """version: 1
 vehicle: scale
 seed: 2

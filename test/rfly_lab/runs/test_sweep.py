@@ -336,7 +336,7 @@ def test_a_cluster_that_is_not_there_is_named(scenario, monkeypatch):
 
 @pytest.mark.needs("distributed")
 def test_a_cluster_without_workers_is_waited_for_or_named(scenario, monkeypatch):
-    """On level ground workers may come later; a map needs one that holds it."""
+    """Workers may come later on level ground; a map needs one that holds it."""
     import distributed
 
     monkeypatch.setattr("rfly_common.threads.processes.CONNECT_TIMEOUT", 0.5)

@@ -73,7 +73,7 @@ def test_it_gets_up_where_wheels_alone_do_not(tmp_path, case, estimated):
 
 @pytest.mark.exhaustive
 def test_it_gets_up_the_ramp_by_estimates_whose_position_is_metres_off(tmp_path):
-    """Its path meets the ramp at up to 20°, and wheels that spin are no encoders that lie."""
+    """The path meets the ramp at up to 20°, and wheels that spin are no encoders that lie."""
     closed = run_closed_loop(scenario(tmp_path, RAMP, True, 9.0, ICE).with_seed(1))
     run = closed.run
     assert run.reached, run.ending

@@ -341,7 +341,7 @@ def test_the_session_with_an_autopilot_that_sends_garbage_too(messages):
 
 
 def test_an_autopilots_board_at_a_serial_line(messages):
-    """All bytes pass both ways; the test holds the other end of a pseudo-terminal."""
+    """Each byte passes both ways; the test holds the other end of a pseudo-terminal."""
     board, line = pty.openpty()
     with HilSession(
         messages, lambda handler: SerialTransport(os.ttyname(line), 921_600, handler)

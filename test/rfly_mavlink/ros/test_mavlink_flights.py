@@ -128,7 +128,7 @@ def test_a_return_climbs_to_its_parameter_and_leads_to_the_home_that_was_set(sta
 
 
 def test_nose_and_gimbal_look_at_a_region_of_interest(start, peer):
-    """From 30 m height at a place on the ground 30 m to the north, and from the other side."""
+    """The flights begin at 30 m height, 30 m to the north, and on the other side."""
     from mavlink_fleet import NORTH_M
     from std_msgs.msg import Float64
     from tf2_msgs.msg import TFMessage

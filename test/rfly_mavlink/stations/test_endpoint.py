@@ -161,7 +161,7 @@ def test_a_vehicle_that_reports_its_mode_is_armed_if_its_controller_is(station):
 
 @pytest.mark.parametrize(("mode", "shown"), [("LAND", FlightMode.LAND), ("DRIVE", FlightMode.HOLD)])
 def test_a_landing_is_shown_until_the_controller_has_ended_it(station, mode, shown):
-    """On its wheels the vehicle may still roll, or its estimate may wander."""
+    """The vehicle may still roll on its wheels, or its estimate may wander."""
     flight = station.vehicle.flight
     flight.situation.mode = "DRIVE"
     station.command(ARM, 1.0)

@@ -121,7 +121,7 @@ def test_a_return_under_way_turns_to_the_new_home(station):
 
 @pytest.mark.parametrize("paused", [False, True])
 def test_a_mission_goes_on_with_the_new_home(station, paused):
-    """Its return leads there at the parameter's height; heights are relative to the new home."""
+    """The return leads there at the parameter's height; heights are relative to the new home."""
     up = (RELATIVE, 22, 1, (0.0, 0.0, 0.0, NAN), 0, 0, 20.0)
     way = (RELATIVE, 16, 1, (0.0, 1.0, 0.0, NAN), 470_008_995, 80_000_000, 20.0)  # 100 m north
     back = (2, 20, 1, (0.0, 0.0, 0.0, 0.0), 0, 0, 0.0)
@@ -180,7 +180,7 @@ def test_the_way_before_a_return(start, uav_type, kinds):
 
 
 def test_the_way_before_a_return_leads_to_the_nearest_rally_point():
-    """At the height above home; a point above home would make home the nearest."""
+    """The point has the height above home; a point above home would make home the nearest."""
     rally = [(90.0, 10.0, -2.0), (-50.0, 0.0, 0.0)]
     _, above = return_way((100.0, 0.0, -5.0), (0.0, 0.0, -1.0), 30.0, "multirotor", rally)
     assert above.position.tolist() == [90.0, 10.0, -31.0]

@@ -255,7 +255,7 @@ def test_another_station_waits_its_turn(station):
 
 
 def test_two_stations_with_the_same_ids_do_not_mix_their_uploads(station):
-    """Both are 245/190, each at an address of its own; the second one waits."""
+    """The two stations are 245/190, each at an address of its own; the second one waits."""
     count(station, 2)
     refused = station.send(common.MAVLink_mission_count_message(1, 1, 3, 0), OTHER_STATION)
     assert result(refused) == "DENIED"

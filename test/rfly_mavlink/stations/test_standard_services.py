@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a ground station asks on connect: versions, metadata, modes, fixed parameters."""
+"""The questions of a ground station on connect: versions, metadata, modes, fixed parameters."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_many_requests_are_answered_a_few_grids_at_a_time(station):
 
 
 def test_places_are_checked_and_reported(station):
-    """Both vehicles answer, 7 m above the sea level of the origin's ground."""
+    """The two vehicles answer, 7 m above the sea level of the origin's ground."""
     lat, lon = corner()
     message = common.MAVLink_terrain_check_message(lat, lon)
     reports = of_type("TERRAIN_REPORT", station.send(message))

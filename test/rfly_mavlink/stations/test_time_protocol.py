@@ -50,7 +50,7 @@ def test_each_addressed_vehicle_answers_with_its_time_and_the_others(station, ta
 
 
 def test_a_request_without_the_extension_is_for_all(station):
-    """As pymavlink and older stations send it, also in MAVLink 1."""
+    """A request as pymavlink and older stations send it, also in MAVLink 1."""
     message = common.MAVLink_timesync_message(0, 5)
     assert [answer[0] for answer in answers(station.send(message))] == [1, 7]
 
@@ -68,7 +68,7 @@ def test_an_answer_to_others_is_not_answered(station):
 
 
 def test_a_clock_that_has_not_begun_makes_no_request_of_an_answer():
-    """With simulated time the clock is 0 before its first message; tc1 = 0 would be a request."""
+    """The clock of simulated time is 0 before its first message; tc1 = 0 would be a request."""
     station = Station()
     station.vehicle._times._clock_ns = lambda: 0
     ((_, tc1, ts1, _, _),) = answers(station.send(common.MAVLink_timesync_message(0, 9)))

@@ -560,7 +560,7 @@ def test_custom_points_through_a_callback(kind):
 
 @pytest.mark.parametrize("first", [150.0, 177.0, 178.0, 206.0])
 def test_custom_items_whose_numbers_look_like_commands_are_the_users(first):
-    """Nothing jumps, changes speed or is done at once; the way leads to the item's position."""
+    """No item jumps, changes speed or is done at once; the way leads to the item's position."""
     point = MissionItem.custom((60, 80, -25), (first, 1, 2, 0))
     flight = Flight("multirotor", [T, point, A])
     flight.until(lambda: flight.state and flight.state.item_index == 1)
@@ -577,7 +577,7 @@ def test_custom_items_whose_numbers_look_like_commands_are_the_users(first):
 
 
 def test_an_external_vehicle_and_external_reports():
-    """Without a follower the pose comes from outside, and so may a report of an item's end."""
+    """The pose comes from outside without a follower, and so may a report of an item's end."""
     runner = MissionRunner()
     runner.load([T, A, L])
 

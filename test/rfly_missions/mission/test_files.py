@@ -297,7 +297,7 @@ def test_the_fence_is_read(read):
 
 
 def test_a_line_through_a_notch_of_a_polygon_breaches_it():
-    """Both ends lie inside of a U."""
+    """The ends lie inside of a U."""
     u = FencePolygon(
         np.array([[0, 0], [10, 0], [10, 3], [2, 3], [2, 7], [10, 7], [10, 10], [0, 10]], float)
     )

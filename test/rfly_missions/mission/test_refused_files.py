@@ -322,7 +322,7 @@ places_in_a_plan = st.sampled_from(
 @settings(max_examples=300, deadline=None)
 @given(places_in_a_plan, json_values)
 def test_anything_anywhere_is_read_or_refused(tmp_path_factory, place, value):
-    """There is never another error, and the items that are read have finite positions."""
+    """No other error is raised, and the items that are read have finite positions."""
     content = json.loads(
         json.dumps(
             plan(
@@ -377,7 +377,7 @@ def test_size_limits(read, tmp_path):
 
 @pytest.mark.exhaustive
 def test_most_items(read):
-    """As many as MAVLink's index of 16 bits can name."""
+    """The most items are those that MAVLink's index of 16 bits can name."""
     rows = ["QGC WPL 110", "0 1 0 16 0 0 0 0 47 8 500 1"] + ["1 0 2 20 0 0 0 0 0 0 0 1"] * 65_536
     with pytest.raises(MissionFileError, match="65535 items"):
         read("\n".join(rows))

@@ -41,7 +41,7 @@ def read(tmp_path):
 
 
 def test_rally_points_and_the_place_after_a_breach_there_and_back(read, tmp_path):
-    """Both places lie relative to home: 0.001° north is 111.1708 m."""
+    """The places lie relative to home: 0.001° north is 111.1708 m."""
     fence = {
         "circles": [{"circle": {"center": [47, 8], "radius": 900}}],
         "breachReturn": [47.001, 8.0, 60],

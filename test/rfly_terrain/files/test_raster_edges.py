@@ -73,7 +73,7 @@ def imported(path, **options):
 @pytest.mark.parametrize("rows_run", ["east", "south"])
 @pytest.mark.parametrize("mirror", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
 def test_cells_that_are_only_turned_or_mirrored_are_kept(tmp_path, rows_run, mirror):
-    """All eight orders of an even number of cells are the same map, bit by bit."""
+    """The eight orders of an even number of cells are the same map, bit by bit."""
     upright = ramp(6, 8)
     a, e = 10.0 * mirror[0], -10.0 * mirror[1]
     west, north = AT_MERIDIAN[0] - 40, AT_MERIDIAN[1] + 30
@@ -220,7 +220,7 @@ def test_tiles_meet_without_a_seam(tmp_path, monkeypatch, turn):
 
 
 def test_a_part_that_does_not_fit_says_what_would(tmp_path):
-    """At 45° a square of 100 cells holds an upright one of half its diagonal."""
+    """A square of 100 cells at 45° holds an upright one of half its diagonal."""
     transform = affine.Affine.translation(*AT_MERIDIAN) @ affine.Affine.rotation(45)
     transform = transform @ affine.Affine.scale(10, -10) @ affine.Affine.translation(-50, -50)
     path = write_tif(tmp_path / "a.tif", ramp(100, 100), transform)

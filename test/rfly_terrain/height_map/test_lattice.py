@@ -19,7 +19,7 @@ from rfly_terrain.height_map.lattice import EIGHT, SIXTEEN, cheapest_path, neigh
 @pytest.mark.parametrize("steps", [EIGHT, SIXTEEN])
 @given(shape=st.tuples(st.integers(1, 5), st.integers(1, 5)))
 def test_each_pair_of_neighbours_comes_once(steps, shape):
-    """Those of a king's moves, and of a knight's: one way of each pair, none over an edge."""
+    """The steps are a king's moves, or a knight's too: one way of each pair, none over an edge."""
     rows, columns = shape
     pairs = []
     for (down, right), start, end in neighbours(shape, steps):
@@ -73,7 +73,7 @@ def test_no_path_is_cheaper(directed, edges):
 
 
 def test_edges_of_several_kinds_are_one_graph():
-    """By hand: 0 -> 1 -> 2 costs 3, the other kind's way 0 -> 3 -> 2 costs 2.5; 4 is apart."""
+    """The way 0 -> 1 -> 2 costs 3, the other kind's way 0 -> 3 -> 2 costs 2.5; 4 is apart."""
     drive = (np.array([0, 1]), np.array([1, 2]), np.array([1.0, 2.0]))
     fly = (np.array([0, 3]), np.array([3, 2]), np.array([2.0, 0.5]))
     assert cheapest_path([drive, fly], 5, 0, [2]) == [0, 3, 2]

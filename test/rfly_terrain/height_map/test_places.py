@@ -83,7 +83,7 @@ def test_exchanged_latitude_and_longitude_are_noticed():
 
 
 def test_a_profile_of_a_plane():
-    """From (0, 0) to (300, 400): 500 m long; z falls by 0.1 · 300 - 0.2 · 400 = -50 m."""
+    """The way from (0, 0) to (300, 400) is 500 m; z falls by 0.1 · 300 - 0.2 · 400 = -50 m."""
     line = slope_map().profile((0, 0), (300, 400), 11)
     np.testing.assert_allclose(line.distance, np.arange(11) * 50.0)
     np.testing.assert_allclose(line.altitude, np.arange(11) * -5.0, atol=1e-3)

@@ -55,7 +55,7 @@ def test_rough_ground_beside_dense_samples(seed):
 
 
 def test_a_ridge_throws_its_shadow():
-    """From 20 m up at x = 0, a ridge of 10 m at x = 50 hides level ground until x = 100."""
+    """A ridge of 10 m at x = 50 hides level ground until x = 100 from 20 m up at x = 0."""
     heights = np.zeros((151, 5))
     heights[50] = 10.0
     terrain = grid_map(heights)
@@ -74,7 +74,7 @@ def test_a_ridge_throws_its_shadow():
     [(RADIO_EARTH_RADIUS, 41.22), (SIGHT_EARTH_RADIUS, 38.26), (math.inf, math.inf)],
 )
 def test_a_sea_ends_at_the_horizon(earth_radius, horizon_km):
-    """From 100 m up: √(2 k 6371 km · 100 m), k = 4/3 and 1/0.87.
+    """The horizon from 100 m up is √(2 k 6371 km · 100 m) away, k = 4/3 and 1/0.87.
 
     Pieces of a line are 17 mm too high at most, which at this horizon counts for half a kilometre.
     """

@@ -102,7 +102,7 @@ def test_up_gives_the_picture_to_the_terrain_node_and_the_window():
 
 
 def test_cameras_see_the_picture(hill, quarters):
-    """From 300 m above, looking down, up on the image is north; beyond the picture is the ground.
+    """North is up on an image from 300 m above; beyond the picture is the ground.
 
     Light and shade change how bright a colour is, not its parts.
     """

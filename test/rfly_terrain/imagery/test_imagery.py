@@ -301,7 +301,7 @@ def test_kinds_of_pixels(tmp_path, bands, options, expected):
 
 @pytest.mark.parametrize("kind", [np.uint16, np.int16, np.float32])
 def test_other_numbers_are_spread_over_black_to_white(tmp_path, kind):
-    """Of 0 … 9999, one in a hundred is black and one white, and the middle grey."""
+    """One value in a hundred of 0 … 9999 is black, one white, and the middle grey."""
     numbers = np.arange(10_000, dtype=kind).reshape(1, 100, 100)
     if kind is np.float32:
         numbers[0, 0, 0] = np.nan

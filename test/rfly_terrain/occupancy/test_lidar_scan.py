@@ -158,7 +158,7 @@ def test_example_maps_of_our_own_where_matlabs_are_not(tmp_path, monkeypatch):
     ],
 )
 def test_the_ways_of_matlabs_examples_are_free_of_walls(tmp_path, monkeypatch, name, way):
-    """Not one touched cell of the way that MATLAB's example of `move` drives is occupied."""
+    """No touched cell of the way that MATLAB's example of `move` drives is occupied."""
     monkeypatch.chdir(tmp_path)
     cells = getattr(matlab_mapping.load("exampleMaps.mat"), name)
     occupancy = matlab_mapping.binaryOccupancyMap(cells > 0.5)

@@ -205,7 +205,7 @@ def test_a_plan_is_drawn():
 
 
 def test_the_compiled_search_is_the_python_one(monkeypatch):
-    """In Python an index beyond an array is an error; the heap grows, too."""
+    """An index beyond an array is an error in Python; the heap grows, too."""
     monkeypatch.setattr(grid_search_kernels, "_FIRST_ROOM", 16)
     plain = as_python(grid_search_kernels.search_cells, grid_search_kernels, search_kernels)
     free = np.random.default_rng(2).random((15, 20)) < 0.75

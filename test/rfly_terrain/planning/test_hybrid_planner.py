@@ -136,7 +136,7 @@ def test_extreme_radii_end(radius):
 
 @pytest.mark.parametrize("radius", [1e-9, 1e12])
 def test_a_radius_that_rounding_spoils_is_refused(radius):
-    """From a thousandth of a cell to 10⁶ diagonals, √800 m each."""
+    """The distances go from a thousandth of a cell to 10⁶ diagonals, √800 m each."""
     planner = PlannerHybridAStar(BinaryOccupancyMap(20, 20), min_turning_radius=radius)
     limits = r"at least 0\.001 and of at most 28284271"
     with pytest.raises(ValueError, match=f"turning_radius: .*{limits}"):

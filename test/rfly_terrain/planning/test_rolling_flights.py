@@ -179,7 +179,7 @@ def test_without_drives_a_flight_rolls_inside_its_ends_if_the_vehicle_looks_alon
 
 
 def test_a_take_off_that_saves_nothing_at_the_end_of_its_track_is_none():
-    """From 2 m it rolls up to 2.3 m, so its flight begins 14.6 m ahead.
+    """The vehicle rolls up from 2 m to 2.3 m, so its flight begins 14.6 m ahead.
 
     The ground is 0.5 m higher there, and 2.5 m are too high.
     """

@@ -25,7 +25,7 @@ def maps(tmp_path):
 
 
 class Manager:
-    """What a lifecycle manager asks of the node, and what a user of its map sees."""
+    """The node as a lifecycle manager and a user of its map see it."""
 
     def __init__(self, domain_id, **parameters):
         from lifecycle_msgs.srv import ChangeState, GetState

@@ -149,7 +149,7 @@ def test_normals_point_out_of_the_ground(served):
 
 
 def test_latitude_and_longitude(domain_id, peer, tmp_path):
-    """At the origin the ground is 10 m above its altitude; 1e-5° of latitude are 1.1117 m north."""
+    """The ground at the origin is 10 m above its altitude; 1e-5° of latitude are 1.1117 m north."""
     from node_harness import NodeProcess
 
     place = "[47.0, 8.0, 500.0]"

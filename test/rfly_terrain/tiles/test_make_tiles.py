@@ -283,7 +283,7 @@ def test_a_full_disk_leaves_no_half_tile(tmp_path):
 
 
 def test_files_without_their_record_are_not_taken(tmp_path):
-    """Who has removed the manifest has not said that the old tiles are those of new sources."""
+    """Removing the manifest does not say that the old tiles are those of new sources."""
     low = write_tif(tmp_path / "low.tif", np.full((64, 64), 7.0, np.float32), 8.0, 47.0)
     high = write_tif(tmp_path / "high.tif", np.full((64, 64), 90.0, np.float32), 8.0, 47.0)
     folder = tmp_path / "t"
@@ -300,7 +300,7 @@ def test_files_without_their_record_are_not_taken(tmp_path):
 
 
 def test_tiles_are_no_source_of_their_own_folder(tmp_path):
-    """With --overwrite they would be gone before they are read."""
+    """The sources would be gone, with --overwrite, before they are read."""
     how = {"cell": 10.0, "crs": "EPSG:32632"}
     path = write_tif(tmp_path / "a.tif", ground(64, 64), 499_680.0, 5_200_000.0, **how)
     make_tiles([path], tmp_path / "t", SMALL, jobs=1)

@@ -308,7 +308,7 @@ def beside_gap(spare, seed=9):
 
 @pytest.mark.parametrize("smooth", [False, True])
 def test_only_what_needs_a_damaged_tile_fails(gap, whole, smooth):
-    """Its eight neighbours answer up to the last cell, at once and point by point."""
+    """The eight neighbours of a tile answer up to the last cell, at once and point by point."""
     x, y, needs = beside_gap(spare=int(smooth))
     assert 100 < needs.sum() < 300
     ours = gap.query(x[~needs], y[~needs], smooth=smooth)

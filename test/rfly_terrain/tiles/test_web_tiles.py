@@ -227,7 +227,7 @@ def dies(handler):
 )
 @pytest.mark.parametrize("begins", ["/Country/terrain.json", TILE])
 def test_a_wrong_answer_is_told(server, answer, reason, begins):
-    """Both for the manifest and for a tile; a later query asks anew."""
+    """The manifest and a tile are asked for anew by a later query."""
 
     def wrong(handler):
         is_chosen = handler.path == begins

@@ -96,7 +96,7 @@ def ids_off_plan(nodes):
 
 @pytest.mark.parametrize("loss", [0.0, 0.2])
 def test_vehicles_of_two_nodes_go_the_ways_of_those_of_one(loss):
-    """Also when a fifth of the messages is lost: ghosts choose as what they stand for."""
+    """The choice is the same if a fifth of the messages is lost: ghosts choose as their originals."""
     fleet = crossing(30, 1, 70.0)
     areas = (WEST, EAST)
     nodes = [node(fleet, areas, 0), node(fleet, areas, 1)]
@@ -149,7 +149,7 @@ def test_vehicles_of_two_nodes_keep_clear_though_messages_are_lost_and_late(seed
 
 
 def test_a_node_that_is_started_again_hears_where_the_others_are():
-    """Its own vehicles are where their plans have them; those of others where messages say."""
+    """A host's own vehicles are where their plans have them; those of others where messages say."""
     fleet = crossing(30, 1, 70.0)
     areas = (WEST, EAST)
     nodes = [node(fleet, areas, 0), node(fleet, areas, 1)]

@@ -166,7 +166,7 @@ def test_who_does_not_give_way_is_avoided():
 
 
 def test_an_old_position_is_kept_farther_away():
-    """With an age t the other one may be ½ · 1 m/s² · t² off, which is what the car adds."""
+    """The other one may be ½ · 1 m/s² · t² off at an age t, which is what the car adds."""
 
     def nearest(age):
         avoidance, goals = made([GROUND], [(-60.0, 0.0)], [(100.0, 0.0)])
@@ -364,7 +364,7 @@ def test_a_car_keeps_off_slopes_that_it_can_not_climb_and_on_the_map():
 
 
 def test_nobody_flies_below_a_multirotor():
-    """Its air of 5 radii, 2.5 m, is free: one that wants to pass 1.5 m below does not."""
+    """The air of 5 radii, 2.5 m, is free: one that wants to pass 1.5 m below does not."""
     kinds = np.array([MULTIROTOR, MULTIROTOR])
     state = states_towards(kinds, np.array([(0.0, 0.0), (-40.0, 0.0)]), np.array([(0.1, 0.0)] * 2))
     state[:, 2] = 10.0, 8.5

@@ -90,7 +90,7 @@ def test_one_that_was_held_up_arrives_at_its_end_and_is_late_no_more_then():
 
 @pytest.mark.parametrize("kind", ["ground", "multirotor"])
 def test_one_that_was_held_up_turns_at_its_ends(kind):
-    """Both go to and fro, which takes 19 s each way, and meet in the middle each time."""
+    """The two go to and fro, which takes 19 s each way, and meet in the middle each time."""
     height = {} if kind == "ground" else {"height": 20.0}
     vehicles = [
         Vehicle(own.name, own.id, CAR, own.path, own.profile, "ping_pong", kind, **height)

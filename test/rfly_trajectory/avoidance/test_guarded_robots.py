@@ -72,7 +72,7 @@ def test_alone_a_robot_gets_what_it_wishes():
 
 
 def test_a_command_gains_and_loses_speed_as_the_robot_can():
-    """From rest 1 m/s² gives 0.05 m/s a step, and 1 m/s after 20 steps."""
+    """The limit of 1 m/s² gives 0.05 m/s a step from rest, and 1 m/s after 20 steps."""
     guarded = guard(1)
     speeds = []
     place = 0.0
@@ -194,7 +194,7 @@ def test_a_multirotor_goes_sideways_and_yaws_as_it_likes():
 
 
 def test_a_fixed_wing_circles_when_wishes_or_poses_end():
-    """At 14 m/s 12 m/s² across turn it by 12 / 14 rad/s."""
+    """The acceleration of 12 m/s² across turns it by 12 / 14 rad/s at 14 m/s."""
     guarded = guard(1, FIXED_WING, most=20.0, least=14.0, lateral=12.0, turn_rate=math.inf)
     safe = guarded.step(10**9)
     assert safe.velocity[0].tolist() == [14.0, 0.0, 0.0]
@@ -230,7 +230,7 @@ def test_poses_that_come_again_change_no_velocity():
 
 
 def test_a_pose_that_comes_again_grows_no_younger():
-    """Its stamp is 5 s ahead; 0.3 s after it came first it is 0.3 s old."""
+    """The stamp is 5 s ahead; 0.3 s after it came first it is 0.3 s old."""
     tracks = PoseTracks(1)
     for tick in range(7):
         tracks.see(0, 10**9 + tick * STEP_NS, 6 * 10**9, np.zeros(3), 0.0)

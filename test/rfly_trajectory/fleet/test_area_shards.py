@@ -130,7 +130,7 @@ cuts = st.lists(
 
 @given(cuts, cuts, st.data())
 def test_each_place_is_in_exactly_one_area_of_a_grid(xs, ys, data):
-    """On borders too, also where one host computes a place 1e-9 m from where another does."""
+    """Borders count too, also where one host computes a place 1e-9 m from where another does."""
     grid = [Area(x0, y0, x1, y1) for x0, x1 in itertools.pairwise(xs)
             for y0, y1 in itertools.pairwise(ys)]  # fmt: skip
     assert not any(a.overlaps(b) for a, b in itertools.combinations(grid, 2))

@@ -36,7 +36,7 @@ NORTH = car("north", (0.0, -100.0), (0.0, 100.0))
 
 
 def test_who_crosses_departs_later():
-    """At 8 m/s both, one that is τ late passes the other at 8 τ / √2: 1 s gives 5.7 m."""
+    """A vehicle τ late passes the other at 8 τ / √2, both at 8 m/s: 1 s gives 5.7 m."""
     found = deconflict(Fleet([EAST, NORTH], min_separation=3.0), [1, 1])
     assert found.changes == [SAME, Change(later=1.0)]
     assert [vehicle.delay for vehicle in found.fleet.vehicles] == [0.0, 1.0]
@@ -46,7 +46,7 @@ def test_who_crosses_departs_later():
 
 
 def test_who_may_not_wait_goes_slower():
-    """With a share s of the speed it is 100 (1 - s) m late, and passes at that over √(1 + s²).
+    """A share s of the speed makes it 100 (1 - s) m late: it passes at that over √(1 + s²).
 
     7.4 m at 0.9, 15.6 m at 0.8.
     """
@@ -167,7 +167,7 @@ vehicles:
 
 
 def test_a_changed_file_is_the_changed_fleet(tmp_path, monkeypatch):
-    """What is written is read as the same fleet, from another folder too."""
+    """A written fleet is read as the same fleet, from another folder too."""
     (tmp_path / "way.csv").write_text("x,y\n-100,0\n100,0\n", encoding="utf-8")
     (tmp_path / "fleet.yaml").write_text(FILE, encoding="utf-8")
     (tmp_path / "elsewhere").mkdir()

@@ -340,7 +340,7 @@ def test_a_value_just_beyond_its_limit_is_distinct_digits_from_it():
 
 @pytest.mark.parametrize("delay", [0.5, 0.7, 0.9, 1.5])
 def test_steep_climbs_are_not_missed_between_two_instants(delay):
-    """Both go 0.6 m/s ahead and 15 m/s up or down: at one height the later one is 0.6 delay behind.
+    """The two go 0.6 m/s ahead and 15 m/s up or down: the later one is 0.6 delay behind.
 
     The instants were as far apart as the speed over ground alone allows.
     """

@@ -114,7 +114,7 @@ def test_no_limit_is_exceeded_and_one_is_always_reached(path, cruise, offset):
 
 @pytest.mark.parametrize("left", [9.0, -9.0])
 def test_a_member_gains_no_speed_beyond_the_limit_where_the_bend_changes(left):
-    """Its own places, 1 ms apart, have the acceleration along its way as second difference."""
+    """The places, 1 ms apart, have the acceleration along the way as second difference."""
     path = Spline([(0.0, 0.0), (60.0, 0.0), (60.0, 60.0), (0.0, 60.0)]).path()
     done = limited_schedule(path, SpeedProfile(20.0), "stop", 0.0, LIMITS, ((0.0, left),))
     times = np.linspace(0.01, trip_time(done) - 0.01, 4001)

@@ -133,7 +133,7 @@ def both(hosts):
 def test_cars_that_keep_clear_are_handed_over_late_and_those_of_a_killed_node_are_told(
     hosts, dies, record_property
 ):
-    """None is missing, none comes twice, none jumps, and cars of two nodes do not touch.
+    """No car is missing, comes twice or jumps, and cars of two nodes do not touch.
 
     Without avoidance test_fleet_by_areas kills a node, too.
     """

@@ -476,7 +476,7 @@ vehicles:
 
 @pytest.mark.parametrize("avoidance", [True, False])
 def test_vehicles_that_cross_keep_clear_if_they_are_to(peer, start, tmp_path, avoidance):
-    """Both plans are at the crossing after 5 s; a box stands on the way of the first one."""
+    """The two plans are at the crossing after 5 s; a box stands on the way of the first one."""
     from rfly_suite.msg import PlacedObjectArray
 
     from rfly_common.ros.qos import LATCHED

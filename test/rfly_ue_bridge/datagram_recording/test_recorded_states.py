@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a window shows of a recording; the bytes are read by `struct`, not by the product."""
+"""The picture of a recording in a window; the bytes are read by `struct`."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class CopterSim:
             (sender or self.socket).sendto(packet, ("127.0.0.1", port))
 
     def poll(self):
-        """All commands, and the time of each."""
+        """The commands, and the time of each."""
         while True:
             try:
                 self.commands.append((time.monotonic(), self.socket.recv(500)))

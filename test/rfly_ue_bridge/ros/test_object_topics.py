@@ -157,7 +157,7 @@ def test_a_life_of_objects(scene):
 
 
 def test_old_windows_get_objects_lowered_out_of_sight(domain_id):
-    """At 0, 0 and altitude 100 the object's centre is at down -100, and then at 900."""
+    """The object's centre at 0, 0 and altitude 100 is at down -100, and then at 900."""
     scene = Scene(domain_id, removal="lower")
     show_terrain(scene)
     assert scene.place(id=41, x=0.0, y=0.0).success

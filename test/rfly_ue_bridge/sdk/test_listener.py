@@ -259,7 +259,7 @@ def test_what_ends_the_sdks_listening_does_not_end_ours(listening, capsys):
 
 
 def test_a_crash_of_the_scripts_vehicle_sets_its_flags(listening):
-    """As the SDK's listener: only for its CopterID, and a target of 0 or more."""
+    """The listener reads what the SDK's does: only its CopterID, and a target of 0 or more."""
     ue = listening.ue
     assert (ue.CopterID, ue.isVehicleCrash, ue.isVehicleCrashID) == (1, False, -10)
     ue.CopterID = np.int64(7)

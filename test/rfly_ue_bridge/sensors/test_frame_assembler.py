@@ -208,7 +208,7 @@ def test_any_datagrams_leave_it_alive(datagrams):
 
 
 def obvious(events, frames):
-    """What must come, by an oracle that looks at the whole past at each datagram.
+    """Return what must come, by an oracle that looks at the whole past at each datagram.
 
     A frame comes when its last fragment arrives for the first time, unless a later frame has come.
     """

@@ -21,7 +21,7 @@ ANGLES = st.floats(-179.0, 179.0)
 
 
 def looks(sensor):
-    """Where the sensor's x and z axes point in the ROS axes of its mount."""
+    """Return where the sensor's x and z axes point in the ROS axes of its mount."""
     _, quat = mount_pose(sensor)
     return quat_rotate(quat, FORWARD), quat_rotate(quat, UP)
 
@@ -42,7 +42,7 @@ def test_pose_on_a_vehicle(mount):
 
 @pytest.mark.parametrize("mount", [2, 3])
 def test_pose_in_the_axes_of_the_earth(mount):
-    """On the map (1 north, 2 east, 3 down) is (2, 1, -3); yaw 90° looks east."""
+    """The place (1 north, 2 east, 3 down) is (2, 1, -3) on the map; yaw 90° looks east."""
     north = VisionSensor(0, 1, mount=mount, position=(1.0, 2.0, 3.0))
     assert mount_pose(north)[0].tolist() == [2.0, 1.0, -3.0]
     np.testing.assert_allclose(looks(north), ([0, 1, 0], [0, 0, 1]), atol=1e-9)

@@ -127,7 +127,7 @@ _steps = st.lists(
 
 @given(_steps)
 def test_no_vehicle_is_too_often_out_of_order_or_left_behind(steps):
-    """At most 10 Hz a vehicle leave, numbers only rise, and the last number of each leaves."""
+    """No vehicle exceeds 10 Hz, numbers only rise, and the last number of each leaves."""
     outbox = RateLimiter(rate_limit_hz=10)
     steady = 0
     sent = {}

@@ -133,7 +133,7 @@ def check_cover(patches):
 
 
 def test_a_moving_camera_always_sees_the_whole_map_once(levels, rough):
-    """At each step of a flight down, across and up again; near patches are fine in the end."""
+    """Patches fit at each step of a flight down, across and up again; near ones end fine."""
     browser = Browser((0.0, 0.0, 20_000.0))
     for now in (-2 * HIDDEN_S, -HIDDEN_S, 0.0):
         levels.update({1: browser}, now, rough)  # makes, sends and shows the whole map
@@ -371,7 +371,7 @@ def test_patches_show_their_part_of_the_picture(rough, imagery):
 
 
 def test_the_grain_of_neighbours_fits(imagery):
-    """On level ground of one colour, pixels differ over a border no more than inside a patch."""
+    """Pixels of level ground of one colour differ over a border no more than inside a patch."""
     bumps = HeightMap(
         np.pad([[1.0]], 100), origin_x=0, origin_y=0, step_x=10, step_y=10
     )  # a needle, so that heights have tints
@@ -454,7 +454,7 @@ def test_a_damaged_picture_leaves_the_colours_of_heights(rough, imagery, monkeyp
 
 
 def test_patches_that_lack_a_part_are_made_again_until_they_are_whole(rough, imagery, monkeypatch):
-    """While a disk is away, one patch each RENEW_S; once it is back, all at once, none unseen."""
+    """One patch is read each RENEW_S while a disk is away; once it is back, all are at once."""
     from rfly_common.errors import TerrainFormatError
 
     monkeypatch.setattr(PatchMaker, "want", make_at_once)

@@ -105,7 +105,7 @@ def test_the_camera_stays_above_the_ground_and_comes_down_again():
 
 @pytest.mark.needs("viser")
 def test_depths_are_fine_where_nothing_is_near():
-    """With 24 bits, z^2 / (near 2^24) m apart at z: 8 m or less at 10 km from 100 m up.
+    """Depths of 24 bits are z^2 / (near 2^24) m apart at z: 8 m or less at 10 km from 100 m up.
 
     Near the ground or a vehicle, things are drawn from 0.1 m on. The sky, 1 m ahead, stays in.
     """

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a place has in sight, tinted on the ground: behind a wall nothing is."""
+"""The area in sight of a place, tinted on the ground: behind a wall nothing is."""
 
 from __future__ import annotations
 
