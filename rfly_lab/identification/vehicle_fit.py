@@ -407,6 +407,8 @@ def _draw_tyre(axes: Any, given: VehicleParameters, tyres: TyreFit | None, axis:
             alpha=0.4,
             label="slips in the log",
         )
+
+    # axes
     axes.set_xlabel("slip κ" if axis == "x" else "slip tan α")
     axes.set_ylabel("F_x (N)" if axis == "x" else "F_y (N)")
     axes.set_title(f"tyre {'along' if axis == 'x' else 'across'}, nominal load", fontsize="medium")

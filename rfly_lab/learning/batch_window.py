@@ -75,6 +75,8 @@ class BatchWindow(Closing):
         self._pace = Pace(batch.period)
         self._target = np.zeros(self._shown, np.int64)
         """Number of each vehicle's target when it was shown last."""
+
+        # the window
         settings = Settings(
             terrain=batch.terrain,
             world=batch.objects,

@@ -351,6 +351,8 @@ class LandAirBatch:
         Only between corners of `place` may one find no course that is.
         """
         self.episodes.number[which] += 1
+
+        # states to begin with
         states = np.empty((len(which), self.params.state_size))
         memories = np.empty((len(which), self.vehicles.memory.shape[1]))
         tries = np.zeros(len(which), np.int64)
@@ -369,9 +371,13 @@ class LandAirBatch:
             self.vehicles.kind,
             tries,
         )
+
+        # the laws begin anew
         self.vehicles.put(which, states, memories)
         self._flight.begin_flight(which, self.vehicles.x, self._flight_memory)
         self._drive.begin_drive(which, self._chassis_memory)
+
+        # what is seen at the beginning
         self.endings[which] = Ending.RUNNING
         columns = state_layout.controls_size(self.params.rotors, len(self.params.wheels))
         self._measure(which, np.zeros((len(which), columns)))
@@ -573,6 +579,7 @@ def _starts(
         standing = _standing(p, ground)
     memory_size = state_layout.memory_size(len(p.wheels))
     radius = p.steering_lever / math.tan(p.max_steering) if p.steered != "none" else 0.0
+
     return Starts(
         flying=model.flying((0.0, 0.0, 0.0)).x,
         standing=np.array([state.x for state in standing]).reshape(-1, p.state_size),

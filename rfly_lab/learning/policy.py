@@ -161,6 +161,8 @@ class Policy:
                 f"policy {path}: {error.strerror or error}; expected an ONNX file, or a shipped "
                 f"one: {', '.join(shipped_names('rfly_lab', 'policies', '.onnx'))}"
             ) from None
+
+        # the network, and what it was trained for
         try:
             self._network = PolicyNetwork(content)
             self.facts = self._facts()

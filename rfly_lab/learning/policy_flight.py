@@ -215,9 +215,13 @@ class _Flight:
         random = self._random
         if self._roof is not None:
             return self._roof[None]
+
+        # around the vehicle
         x, y, z = self._estimate_now.position.tolist()
         if self._policy.task.course == Course.POINT:
             return np.array((x, y, z)) + random.uniform(-NEAR, NEAR, (1, 3))
+
+        # a chain of targets, each a step from the one before
         count = self._policy.task.targets
         hops = self._policy.task.course == Course.HOP
         steps = random.uniform(*(HOP_DISTANCE if hops else CHAIN_STEP), count)
@@ -226,6 +230,8 @@ class _Flight:
             steps[:, None] * np.column_stack([np.cos(directions), np.sin(directions)]), axis=0
         )
         level += (x, y)
+
+        # heights
         ground = np.asarray(self._terrain.altitude(level[:, 0], level[:, 1]))
         above = 0.0 if hops else random.uniform(LOWEST, HIGHEST, count)
         return np.column_stack([level, ground + above])

@@ -59,10 +59,13 @@ class PolicyNetwork:
         """Load a file's content. Raise ConfigError for one that is refused or can't be run."""
         runtime = require("onnxruntime", "a policy")
         _bound_memory()
+
+        # one thread, and no log
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
         options.add_session_config_entry("session.use_env_allocators", "1")
+
         try:
             _check(content)
             self._session: Any = runtime.InferenceSession(
@@ -177,11 +180,15 @@ def _check_parts(content: memoryview, kind: Any) -> None:
             parts += 1
             if parts > MOST_PARTS:
                 raise ConfigError(f"more than {MOST_PARTS:,} parts, expected layers alone")
+
+            # length of the field's value
             key, rest = _number(rest)
             size = {1: 8, 5: 4}.get(key & 7, 0)
             if key & 7 in (0, 2):
                 value, rest = _number(rest)
                 size = value if key & 7 == 2 else 0
+
+            # messages inside of it
             field = kind.fields_by_number.get(key >> 3)
             if key & 7 == 2 and field is not None and field.message_type is not None:
                 waiting.append((rest[:size], field.message_type))

@@ -123,15 +123,21 @@ class PolicyPilot:
         self._wheel_rates = np.zeros((1, len(self.params.wheels)))
         """What a policy without wheels has learned with: straight wheels that its brakes hold."""
         self._loads_time = -math.inf
+
+        # its last estimate and action
         self._estimate: Estimate | None = None
         self._acted = -math.inf
         self._wrench: Floats | None = None
+
+        # what is known by estimates
         self._x = np.zeros((1, self.params.state_size))
         """What is known, as a state of the simulation, (1, states)."""
         self._outputs = np.zeros((1, state_layout.reported(len(self.params.wheels))))
         """What is known of the outputs, (1, outputs)."""
         self.judge = TaskJudge(self._task, self.policy.facts.period, self.params)
         """Judge of its targets."""
+
+        # what is known by samples
         self._sampled: SampledSensors | None = None
         if self.sees_samples:
             period = self.policy.facts.period
@@ -247,8 +253,12 @@ class PolicyPilot:
     def _see(self, time: float) -> NDArray[np.float32]:
         """Return what the policy sees, (1, numbers)."""
         judge = self.judge
+
+        # by samples
         if self._sampled is not None:
             return self._sampled.observe(self._task, judge.layout, judge.episode, time)
+
+        # by estimates
         seen = np.empty((1, len(self.policy.facts.observation_names)), np.float32)
         episode_kernels.observe(
             self._task,

@@ -46,9 +46,13 @@ def lidar_optics(sensors: SensorParameters, rays: int) -> kernels.Optics:
     p = sensors.lidar
     if p is None:
         raise ConfigError(f"lidar: the sensors {sensors.name!r} have none")
+
+    # ring of the planar scan
     elevation = 0.0
     if sensors.scan is not None and p.pattern == RINGS:
         elevation = float(p.elevations[sensors.scan.ring(p)])
+
+    # directions in body axes
     mounting = rotation_matrix(euler_to_quat(p.rotation))
     unit = towards(np.arange(rays) * (2.0 * math.pi / rays), elevation)
     return kernels.Optics(

@@ -77,6 +77,7 @@ class TaskJudge:
         episode = self.episode
         episode.steps[0] = 0
         endings = np.zeros(1, np.int8)
+
         judge(
             self.task,
             self._period,
@@ -89,6 +90,7 @@ class TaskJudge:
             np.zeros(1),
             endings,
         )
+
         self.ending = Ending(int(endings[0]))
         if self.ending is Ending.RUNNING and episode.held[0] >= self._hold:
             self.ending = Ending.SUCCESS  # of a task that goes on

@@ -136,9 +136,12 @@ def chassis_of(p: VehicleParameters, dt: float, first: int) -> Chassis:
     wheels = len(p.wheels)
     state = state_layout.state_columns(p.rotors, wheels)
     control = state_layout.control_columns(p.rotors, wheels)
+
+    # places of its numbers
     of_state = np.arange(p.state_size)
     of_control = np.arange(state_layout.controls_size(p.rotors, wheels))
     of_outputs = np.arange(state_layout.reported(wheels))
+
     return Chassis(
         dt=dt,
         first=first,

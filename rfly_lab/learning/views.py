@@ -44,6 +44,7 @@ def sensor_names(p: VehicleParameters, sensors: SensorParameters) -> list[str]:
         "imu_force": "_mps2",
     }
     names = [f"{name}_{axis}{unit}" for name, unit in vectors.items() for axis in "xyz"]
+
     if sensors.barometer is not None:
         names.append("barometer_to_target_up_m")
     if sensors.height is not None:
@@ -54,6 +55,8 @@ def sensor_names(p: VehicleParameters, sensors: SensorParameters) -> list[str]:
         names += [f"encoder_wheel_speed_{wheel}_mps" for wheel in p.wheels]
     if sensors.wheel_loads is not None:
         names += [f"measured_wheel_load_{wheel}_share" for wheel in p.wheels]
+
+    # ages of all readings
     return names + [f"{name}_age_s" for name in NAMES if getattr(sensors, name) is not None]
 
 

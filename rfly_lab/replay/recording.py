@@ -309,9 +309,13 @@ class _Reader:
                     f"its place is that of sensors {self._set.name!r}"
                 )
             return {}
+
+        # place
         changes: dict[str, Any] = {}
         if np.abs(mount.translation - known.position).max() > SAME_PLACE:
             changes["position"] = tuple(float(x) for x in mount.translation)
+
+        # axes
         if kind == "imu":
             turn = mount.quat_xyzw
             if self._is_frd(frame) and frame.split("/")[-1] != "base_link_frd":
@@ -344,6 +348,8 @@ class _Reader:
         """Pair positions with the velocities of the same time; others are without one."""
         velocity = np.full((table.time.size, 3), np.nan)
         arrival = table.arrival.copy()
+
+        # the velocity next in time, if it is of the same fix
         if velocities is not None:
             order = np.argsort(velocities.time, kind="stable")
             after = np.searchsorted(velocities.time, table.time, sorter=order)
@@ -354,6 +360,8 @@ class _Reader:
                 arrival[same] = np.maximum(table.arrival, velocities.arrival[near])[same]
             if velocities.frame.endswith("ned"):
                 velocity = np.asarray(ned_to_enu(velocity), float)
+
+        # fixes without one
         alone = int(np.isnan(velocity).any(axis=1).sum())
         if alone:
             self._notes.append(f"gps: {alone} of {table.time.size} fixes without a velocity")
@@ -381,11 +389,17 @@ class _Reader:
         if self._is_frd(table.frame):
             left = -left
             turn = -turn
+
+        # velocities of the hubs
         along = forward[:, None] - turn[:, None] * hubs[:, 1]
         across = left[:, None] + turn[:, None] * hubs[:, 0]
+
+        # wheels that roll along them
         back = np.where(along < 0.0, -1.0, 1.0)
         rate = back * np.hypot(along, across) / self._params.rolling_radius
         steering = np.arctan2(back * across, back * along)
+
+        # angles add up
         step = np.diff(table.time, prepend=table.time[0])[:, None]
         angle = np.cumsum(rate * step, axis=0)
         unknown = np.full_like(rate, np.nan)

@@ -313,12 +313,15 @@ def _moved(found: Track, reference: ReferenceTrack, alignment: str) -> tuple[Ref
         return reference, "as recorded"
     here = found.position.mean(axis=0)
     there = reference.position.mean(axis=0)
+
+    # turn that fits best (Umeyama, 1991, in the plane)
     yaw = 0.0
     if alignment == "heading":
         a = (reference.position - there)[:, :2]
         b = (found.position - here)[:, :2]
         cross = float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum())
         yaw = math.atan2(cross, float((a * b).sum()))
+
     turn = np.asarray(euler_to_quat((0.0, 0.0, yaw)), float)
     shift = here - np.asarray(quat_rotate(turn, there), float)
     moved = ReferenceTrack(
@@ -327,6 +330,8 @@ def _moved(found: Track, reference: ReferenceTrack, alignment: str) -> tuple[Ref
         np.asarray(quat_multiply(turn, reference.orientation), float),
         np.asarray(quat_rotate(turn, reference.velocity), float),
     )
+
+    # how it got there
     east, north, up = shift.tolist()
     text = f"moved by its mean difference of {east:.2f}, {north:.2f}, {up:.2f} m"
     if alignment == "heading":

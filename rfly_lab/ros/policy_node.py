@@ -227,6 +227,8 @@ class PolicyNode(Node):
             return
         self._estimate = now
         pilot = self._pilot
+
+        # act in the modes that it may
         if self._mode in pilot.modes:
             self._starts = False
             wrench = pilot.step(now)
@@ -238,6 +240,8 @@ class PolicyNode(Node):
                 self._hold(now)
         else:
             self._begin(now)
+
+        # log an ending once
         if pilot.ending is not self._ending:
             self._ending = pilot.ending
             if pilot.ending is not Ending.RUNNING:

@@ -212,6 +212,8 @@ class RunRecorder:
         self._phase = _Phase.GROUND
         self._off_map = False
         self._told_of_descents: set[str] = set()
+
+        # energy
         p = scenario.params
         area = p.rotors * np.pi * p.rotor_radius**2
         self._hover_inflow = float(np.sqrt(p.mass * GRAVITY / (2.0 * AIR_DENSITY * area)))
@@ -345,6 +347,7 @@ class RunRecorder:
         """Return the run up to now; `log`: events of other parts."""
         reached, text = ending
         time, x, numbers, wind = map(np.array, zip(*self._samples, strict=True))
+
         return ScenarioRun(
             scenario=self._scenario,
             reached=reached,

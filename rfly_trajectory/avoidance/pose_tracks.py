@@ -120,6 +120,8 @@ class PoseTracks:
         known = self._since_ns[row] != NEVER and 0.0 <= span <= LONGEST_SPAN_S
         if known and span < SPAN_S:
             return
+
+        # velocity and yaw rate since the earlier pose
         if known:
             velocity = (place - self._from[row]) / span
             turned = math.remainder(yaw - float(self._from_yaw[row]), 2.0 * math.pi)
@@ -128,6 +130,8 @@ class PoseTracks:
         else:
             self.velocity[row] = 0.0
             self.yaw_rate[row] = 0.0
+
+        # the next difference begins here
         self._since_ns[row] = stamp_ns
         self._from[row] = place
         self._from_yaw[row] = yaw

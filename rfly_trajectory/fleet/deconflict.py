@@ -232,6 +232,8 @@ class _Search:
         """Return a group's cheapest change that keeps it clear of others, and its tracks then."""
         vehicles = self.groups[group]
         variants = sorted(self._variants(vehicles), key=lambda change: change.cost(vehicles))
+
+        # cheapest first
         best: Change | None = None
         for variant in variants:
             if best is not None and variant.cost(vehicles) >= best.cost(vehicles):

@@ -208,9 +208,11 @@ class Vehicle:
         lateral, along = limits.lateral_acceleration, limits.acceleration
         assert lateral is not None
         assert along is not None
+
         speed, climb = (
             math.inf if most is None else most for most in (limits.max_speed, limits.climb_speed)
         )
+
         timing = limited_schedule(
             self.path,
             self.profile,

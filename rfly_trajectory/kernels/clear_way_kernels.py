@@ -98,9 +98,13 @@ def room_between(
         b = min(k + 1, one_last)
         c = min(k, other_last)
         d = min(k + 1, other_last)
+
+        # height that keeps them apart
         needed = level_need(body, other_body, one[a, 2] - other[c, 2], one[b, 2] - other[d, 2])
         if needed < 0.0:
             continue
+
+        # distance in the plane
         distance = segment_distance(
             one[a, 0] - other[c, 0],
             one[a, 1] - other[c, 1],
@@ -214,6 +218,8 @@ def room_beside_stranger(
         b = min(n + 1, one_last)
         begin = first + n * step
         end = begin + step
+
+        # height that keeps them apart
         rise = one[a, 2] - stranger[2] - begin * stranger[5]
         rise_after = one[b, 2] - stranger[2] - end * stranger[5]
         grown = reach_grown(strangers, k, end)
@@ -225,6 +231,8 @@ def room_beside_stranger(
         needed = level_need(body, other_body, rise, rise_after)
         if needed < 0.0:
             continue
+
+        # distance in the plane
         circle = abs(one_circle) if n >= 1 else 0.0
         a = b if circle > 0.0 else a
         distance = segment_distance(
@@ -352,6 +360,8 @@ def room_over_ground(
     for k in range(begin, last + 1):
         x = way[k, 0]
         y = way[k, 1]
+
+        # a ground vehicle is put onto the ground
         if able.kind[i] == GROUND:
             z, along_x, along_y, _, _ = gradient(ground, x, y, False)
             way[k, 2] = z

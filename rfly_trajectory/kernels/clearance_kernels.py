@@ -50,6 +50,8 @@ def first_clear_wait(
     for number in range(len(waits)):
         wait = waits[number]
         clear = True
+
+        # every pair keeps clear
         for i in range(len(moving)):
             for j in range(len(fixed)):
                 begin = 0

@@ -175,6 +175,7 @@ class AreaTopics:
         """Return the rows of the diagnostics."""
         misfits = self.shards.problems(self._own_report())
         silent = listed([each.source for each in self.shards.others()[1]])
+
         return [
             (misfits, ERROR, lambda: [str(each) for each in misfits[:MOST_TOLD]]),
             (
@@ -214,10 +215,13 @@ class AreaTopics:
             text = f"{AREAS_TOPIC} of {message.source!r}: {error}"
             self._diagnostics.refuse("refused_reports", text, subject=message.source)
             return
+
         now_ns = self._node.get_clock().now().nanoseconds
         is_new = self.shards.lives(report) != bool(report.fleet)
         if not self.shards.hear(report, now_ns):
             return
+
+        # the run's clock is shared
         if report.fleet and report.clock is not None and report.checksum == self.checksum:
             self._run.share(report.clock, report.changes)
         if is_new:
@@ -264,6 +268,8 @@ def report_to_msg(report: Report, vehicles: int) -> FleetArea:
         avoidance=report.avoidance,
     )
     fill_header(message, report.stamp_ns, "map")
+
+    # its clock
     clock = report.clock
     if clock is not None:
         message.started = True
@@ -283,9 +289,12 @@ def msg_to_report(message: FleetArea) -> Report:
     for key in ("source", "fleet"):
         if len(getattr(message, key)) > LONGEST:
             raise ConfigError(f"more than {LONGEST} characters", key=key)
+
     area = area_of(np.asarray(message.area).tolist())
     assert area is not None
     clock = None
+
+    # numbers within reason
     if message.changes > MOST_CHANGES:
         raise ConfigError(f"{message.changes:,}, at most {MOST_CHANGES:,}", key="changes")
     if message.started:
@@ -297,6 +306,7 @@ def msg_to_report(message: FleetArea) -> Report:
             stamp_to_ns(message.pace_since) or None,
             message.pace_since_s,
         )
+
     return Report(
         message.source,
         stamp_to_ns(message.header.stamp),

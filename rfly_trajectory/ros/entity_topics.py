@@ -443,6 +443,7 @@ def _name_refusals(request: Any, namespace: str, taken: set[str]) -> list[Refusa
     may_rename = request.allow_renaming
     full = f"{namespace}/{request.name}" if namespace else request.name
     is_wrong = bool(request.name) and ("/" in request.name or not is_name(full))
+
     return [
         (
             bool(namespace) and not is_name(namespace),

@@ -102,11 +102,15 @@ class CopterSimNode(Node):
             raise ConfigError(
                 f"parameter vehicles: {list(ids)}, expected different ids from 1 to {MAX_ID}"
             )
+
+        # one name for each
         if len(ids) > 1 and "{id}" not in self._params.name:
             raise ConfigError(
                 f"parameter name: {self._params.name!r} is the same for all vehicles, expected "
                 "{id} in it"
             )
+
+        # ports
         for name, port in (
             ("truth_port", self._params.truth_port),
             ("state_port", self._params.state_port),
@@ -123,6 +127,7 @@ class CopterSimNode(Node):
         shift = 2 * (copter_id - 1)
         is_first = copter_id == params.vehicles[0]
         has_clock = is_first and params.clock == "truth"
+
         return CopterSimTopics(
             self,
             copter_id,
@@ -270,6 +275,8 @@ class _VehicleStatus:
     def _values(self) -> dict[str, Any]:
         topics = self._topics
         values: dict[str, Any] = {"ready": topics.ready, "collisions": topics.hits}
+
+        # streams, and their rates since the last look
         now_s = time.monotonic()
         elapsed_s = max(now_s - self._updated_s, 1e-3)
         self._updated_s = now_s
@@ -280,9 +287,12 @@ class _VehicleStatus:
             values[f"{name}_rate_hz"] = f"{new / elapsed_s:.1f}"
             for reason, count in sorted(stream.refused.items()):
                 values[f"{name}_{reason}"] = count
+
         values["not_allowed"] = self._receiver.not_allowed
         if topics.start is not None:
             values["start_enu_m"] = ", ".join(f"{number:.3f}" for number in topics.start)
+
+        # offboard control
         if self._offboard is not None:
             values["offboard"] = self._offboard.phase.value
             values["commands_sent"] = self._offboard.sent

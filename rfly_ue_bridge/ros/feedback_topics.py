@@ -342,6 +342,7 @@ class FeedbackTopics:
     def _listen(self) -> None:
         if self._receiver is None or self._receiver.listening:
             return
+
         try:
             self._receiver.start()
         except FeedbackError as error:
@@ -355,6 +356,8 @@ class FeedbackTopics:
                 else:
                     log.error(f"{error}; tried again every second")
             return
+
+        # it listens
         self._error = Notice("")
         self._node.get_logger().info(f"listening to RflySim3D on {self._where}")
         if self._receiver.multicast_error:

@@ -200,10 +200,14 @@ class SensorFrameTopics:
             size = picture_size(sensor, joined.payload, form)
         except PacketError:  # counted where it is decoded
             return
+
+        # the file as it came
         if "compressed" in heard and form != "raw":
             encoding = sensor_type(sensor.type_id).content.value
             message = compressed_to_msg(joined.payload, form, encoding)
             self._send("compressed", message, stamp_ns, self.frames.optical)
+
+        # the angle of view
         if "camera_info" in heard and 0.0 < sensor.fov_deg < _FLAT_DEG:
             matrix = pinhole_matrix(sensor.fov_deg, *size)
             self._publishers["camera_info"].publish(
@@ -303,6 +307,8 @@ def _publishers(node: Node, sensor: VisionSensor) -> dict[str, Any]:
     types: dict[str, Any] = {}
     prefix = f"rflysim/sensor{sensor.seq_id}"
     topic = f"{prefix}/{kind.topic}"
+
+    # types by content
     if kind.content in _IMAGES:
         types = {topic: ("data", Image), f"{topic}/compressed": ("compressed", CompressedImage)}
         if sensor.type_id != FISHEYE:  # its projection is not public
@@ -319,6 +325,7 @@ def _publishers(node: Node, sensor: VisionSensor) -> dict[str, Any]:
             types = {topic: ("data", Detection2DArray)}
     elif kind.content in (Content.CLOUD, Content.DEPTH_CLOUD, Content.TARGETS):
         types = {topic: ("data", PointCloud2)}
+
     return {
         name: publisher(node, msg_type, topic, STATE_OUT)
         for topic, (name, msg_type) in types.items()

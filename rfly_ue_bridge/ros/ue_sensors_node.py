@@ -139,6 +139,8 @@ class UeSensorsNode(Node):
                 SensorFrames(link, f"{link}_optical"),
                 partial(self._stamps.stamp_ns, times, sensor.target),
             )
+
+            # data without a public layout
             if sensor_type(sensor.type_id).content is Content.BYTES:
                 self.get_logger().warning(
                     f"sensor {sensor.seq_id}: the data of type {sensor.type_id} are in no public "
@@ -213,8 +215,11 @@ class UeSensorsNode(Node):
         vehicles = self._params.imu_vehicles
         if any(not 1 <= copter_id <= 1000 for copter_id in vehicles):
             raise ConfigError(f"{vehicles}, expected ids from 1 to 1000", key="imu_vehicles")
+
+        # this machine, as CopterSim sees it
         host = self._params.coptersim_host or self._params.host
         address = local_address_towards(host) or "127.0.0.1"
+
         imus = {}
         for copter_id in vehicles:
             name = "imu" if len(vehicles) == 1 else f"imu{copter_id}"
@@ -296,6 +301,7 @@ class UeSensorsNode(Node):
         else:
             topics.change(sensor)
             self._publish_static_frames()
+
         response.message = problem
         response.success = not problem
         return response
@@ -350,6 +356,8 @@ class UeSensorsNode(Node):
 
     def _update_diagnostics(self) -> None:
         warnings = [*self._diagnostics.unmatched]
+
+        # sensors that are silent, or whose time stands still
         heard_s = time.monotonic() - (self._params.request_period or 3.0)
         is_silent = any(topics.heard_s < heard_s for topics in self._topics.values())
         if self._problem and is_silent:
@@ -359,6 +367,7 @@ class UeSensorsNode(Node):
             for port, times in self._times.items()
             if times.stands_still
         ]
+
         values = {
             "requests": self._sender.sent,
             "receive_buffer_bytes": self._receiver.buffer_bytes,

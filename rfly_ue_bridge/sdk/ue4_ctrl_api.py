@@ -208,6 +208,8 @@ class UE4CtrlAPI:
         self.startTime = time.time()
         self.udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+
+        # what scripts read
         self.CopterID = 1
         """Vehicle whose crashes `isVehicleCrash` tells."""
         self.isVehicleCrash = False
@@ -219,6 +221,7 @@ class UE4CtrlAPI:
         self.hasMsgEvent = threading.Event()
         """The same for scripts that wait for this one, which RflySim's SDK never sets."""
         self.radiation = Radiation()
+
         self._map_ready_s = -math.inf
         self._listener = listener.SdkListener(self._take_answer)
 

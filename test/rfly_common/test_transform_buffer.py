@@ -177,7 +177,7 @@ def test_a_loop_is_an_error_not_a_hang():
 
 
 def test_a_publisher_whose_clock_was_set_back_by_seconds():
-    """The new clock's transforms count after a quarter of a second, though older ones were newer."""
+    """The new clock's transforms count after a quarter of a second, though older are newer."""
     now = 0.0
     buffer = TransformBuffer(clock=lambda: now)
     for k in range(5):

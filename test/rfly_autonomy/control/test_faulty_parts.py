@@ -195,7 +195,7 @@ def test_wheels_on_the_ground_brake_no_descent(wheels_down):
 
 
 def test_a_descent_returns_slowly_to_its_place():
-    """The vehicle wants 0.5 m/s, 3 m off and at rest, though its law would want 3 m times its gain."""
+    """The vehicle, 3 m off and at rest, wants 0.5 m/s; its law would want 3 m times its gain."""
     p = VehicleParameters.load("scale")
     assert 3.0 * p.position_gain > 0.5
     modes = FlightModes(p, ModeLogic(Mode.ABORT))

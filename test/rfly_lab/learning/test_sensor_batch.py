@@ -229,7 +229,7 @@ def test_readings_are_those_of_the_simulations_sensors(counts: int) -> None:
 
 
 def test_samples_show_a_vehicle_what_it_sees_in_an_environment() -> None:
-    """The batch gives the samples of `SensorSuite` on the same way, with delay and turned sensors."""
+    """The batch has the samples of `SensorSuite` on the same way, with delay and turned sensors."""
     sensors = quiet(None)
     gps = replace(sensors.gps, latency=0.04)
     sensors = sensors.replace(gps=gps, imu=replace(sensors.imu, rotation=(0.2, 0.1, -2)))

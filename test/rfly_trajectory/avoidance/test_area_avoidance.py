@@ -96,7 +96,7 @@ def ids_off_plan(nodes):
 
 @pytest.mark.parametrize("loss", [0.0, 0.2])
 def test_vehicles_of_two_nodes_go_the_ways_of_those_of_one(loss):
-    """The choice is the same if a fifth of the messages is lost: ghosts choose as their originals."""
+    """The choice is the same if a fifth of the messages is lost: ghosts choose as originals do."""
     fleet = crossing(30, 1, 70.0)
     areas = (WEST, EAST)
     nodes = [node(fleet, areas, 0), node(fleet, areas, 1)]
