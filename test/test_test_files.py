@@ -291,6 +291,7 @@ def test_what_tests_import_changes_no_programs_environment():
         timeout=PATIENCE,
         check=True,
     )
+
     assert done.stdout == "[]\n"
 
 

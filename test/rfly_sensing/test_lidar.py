@@ -323,6 +323,7 @@ def test_scenes_join():
         70.0,
     )
     expected = [10 - math.sqrt(0.75), 9.0, 10 - math.sqrt(3.75)]
+
     np.testing.assert_allclose(hits.ranges, expected)
     assert hits.body.tolist() == [0, 1, 2]
 

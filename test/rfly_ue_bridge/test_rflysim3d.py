@@ -125,6 +125,7 @@ def test_the_whole_state(window, sinks):
         window=2,
     )
     packet = sinks.take(2)
+
     assert dict(packet.values) == {
         "checksum": 123456789,
         "copterID": 7,
@@ -157,6 +158,7 @@ def test_labels(window, sinks):
         (7, 2, (0, 0, 0), -1, 0, ""),
         (7, -1, (0, 0, 0), -1, 0, ""),
     ]
+
     assert [tuple(packet[field] for field in fields) for packet in packets] == expected
 
 

@@ -44,6 +44,7 @@ def fly_demo(name, dt):
 def test_scenario_at_a_tenth_of_the_step(name):
     coarse, pilot = fly_demo(name, 1e-3)
     fine, _ = fly_demo(name, 1e-4)
+
     assert pilot.modes == [
         Mode.DRIVE,
         Mode.TAKEOFF,

@@ -344,6 +344,7 @@ def test_v29c_places_on_the_earth():
     up = np.cross(east, north)
     offset = ecef(*point) - ecef(*origin)
     found = np.array((offset @ east, offset @ north, offset @ up))
+
     assert np.linalg.norm(found - (1000.0, 2000.0, 50.0)) <= 1.0
 
 

@@ -210,10 +210,12 @@ def test_what_sensors_cannot_have_said_is_refused() -> None:
     bad.angular_velocity.y = math.nan
     with pytest.raises(SensorMessageError, match=r"angular_velocity\[1\]: nan"):
         read("imu/data", bad)
+
     bad.angular_velocity.y = 0.0
     bad.orientation.w = 3.0
     with pytest.raises(SensorMessageError, match="length 3"):
         read("imu/data", bad)
+
     reader = JointReader(PARAMS)
     with pytest.raises(SensorMessageError, match="wheel_fl_joint"):
         reader(sensor_msgs.JointState(name=["arm"], position=[0.0], velocity=[0.0]))
@@ -245,6 +247,7 @@ def test_commands_there_and_back(angles) -> None:
     back = msgs.msg_to_rotor_command(through_the_wire(msgs.rotor_command_to_msg(rotors)), 9.0)
     expected = (1.004, [0, 1, 2, 3, 4, 5], True)
     assert (back.time, back.value.tolist(), back.torques) == expected
+
     wheels = WheelCommand(
         2.5, -0.1, np.array((1.0, -2.0, 3.0, 4.0)), np.array((0.0, 5.0, 6.0, 7.0)), angles
     )
@@ -253,6 +256,7 @@ def test_commands_there_and_back(angles) -> None:
         assert np.array_equal(getattr(read, name), getattr(wheels, name))
     message = msgs.rotor_command_to_msg(RotorCommand(0.0, np.zeros(6)))
     assert msgs.msg_to_rotor_command(message, 7.25).time == 7.25  # without a stamp: now
+
     message.mode = 2
     with pytest.raises(CommandError, match="mode 2"):
         msgs.msg_to_rotor_command(message, 0.0)

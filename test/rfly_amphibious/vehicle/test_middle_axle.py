@@ -137,6 +137,7 @@ def test_the_first_columns_are_those_of_four_wheels():
         state_layout.memory_size(6),
         state_layout.reported(6),
     ) == (25, 16, 78)
+
     columns = state_layout.state_columns(6, 6)
     names = np.array(six)
     assert names[columns["wheel_speed"]].tolist() == [f"wheel_speed_{w}_radps" for w in WHEELS]

@@ -630,6 +630,7 @@ def test_loads_of_wheels_show_which_rotor_rests(rotor, speed):
         evidence.update(loads, speeds, [rotor], 0.01)
         changes += [0.01 * k] * int((before != evidence.rests).any())
         assert not np.delete(evidence.rests, rotor).any()
+
     assert changes == pytest.approx([1.3, 2.3], abs=0.011)
 
 
@@ -652,6 +653,7 @@ def test_of_two_rotors_on_one_axis_one_is_named_by_the_motion(rotor):
         observer.moment[:2] += -np.expm1(-0.05) * (-has_stopped * lost[1:] - observer.moment[:2])
         motion.update(expected, GRAVITY - has_stopped * lost[0] / params.mass, observer, 0.01)
     [named] = np.flatnonzero(motion.fails).tolist()
+
     assert named // 2 == rotor // 2
     assert motion.speeds[named] < 0.4 * params.hover_speed, "it stands"
 

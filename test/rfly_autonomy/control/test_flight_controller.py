@@ -391,6 +391,7 @@ def test_the_slope_of_the_ground_is_not_that_of_a_body_on_springs():
     assert clearance.ground_slope(nose_up, p.static_load) == pytest.approx(
         math.radians(8.0), abs=1e-9
     )
+
     clearance._strut = np.array((1e200, 0.0, 0.0, 0.0))  # as odd joint states have it
     assert 0.0 <= clearance.ground_slope(nose_up, p.static_load) <= math.pi
 

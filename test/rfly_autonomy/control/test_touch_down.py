@@ -175,6 +175,7 @@ def test_wheels_that_roll_downhill_have_touched_down(mode, upward, share, strut_
     )
     for _ in range(60):
         logic.update(now, TICK)
+
     assert logic.mode is after
 
 
@@ -256,6 +257,7 @@ def test_levels_of_trust():
         )
     ):
         assert trust.update(uncertain(position, speed, time=second)) is level
+
     assert trust.update(uncertain(0.0, 0.0, vertical=1.0)) is Trust.STOP, "counts twice"
     assert trust.update(uncertain(0.0, 0.0)._replace(covariance=None)) is Trust.GOOD
 

@@ -171,6 +171,7 @@ def test_a_wheel_that_slips_as_the_others_again_is_sound_again(part, torque, spe
         if fault in watch.faults:
             named.append(0.01 * (k + 1))
         assert set(watch.faults) <= {fault}
+
     assert named[0] == pytest.approx(0.5, abs=0.011)
     assert named[-1] == pytest.approx(5.0 if sound_at is None else sound_at, abs=0.021)
 

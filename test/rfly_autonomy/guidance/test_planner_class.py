@@ -118,6 +118,7 @@ def simulated(plan, terrain, rolls=False):
     begin = plan.position[0, :2]
     assert CLASS.drive is not None
     assert CLASS.fly is not None
+
     legs = legs_of_path(
         plan.position, terrain, CLASS.drive.speed, CLASS.fly.speed, begin, plan.heading
     )

@@ -165,5 +165,6 @@ end: {when: mission_done, time_s: 60}
     assert modes[1:5] == [Mode.ROLLING_TAKEOFF, Mode.FLIGHT, Mode.ROLLING_LAND, Mode.ROLL_OUT]
     assert standing.reached
     assert rolling.reached
+
     saved = standing.battery_energy - rolling.battery_energy
     assert 0.5 < saved / (5.8 * 3811.0) < 1.0

@@ -103,6 +103,7 @@ def test_a_vehicle_that_stalls_askew_rolls_back_until_it_looks_straight_up(askew
             gaits.append(assist.gait)
     assert steps[0].speed > 0.0
     assert steps[0].steering * askew_deg > 0.0
+
     back = next(step for step in steps if step.speed < 0.0)
     assert back.steering * askew_deg < 0.0, "backwards it steers away from the ascent"
     assert gaits[:4] == [Gait.ROLL, Gait.TURN, Gait.ROLL, Gait.REAR_UP]

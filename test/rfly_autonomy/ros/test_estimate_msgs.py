@@ -43,13 +43,17 @@ def test_estimates_there_and_back_and_as_others_read_them() -> None:
     gyro = np.diag([1e-5, 2e-5, 3e-5])
     message = through_the_wire(msgs.estimate_to_odometry(estimate, "car", rates=gyro))
     assert (message.header.frame_id, message.child_frame_id) == ("map", "car/base_link")
+
     linear = message.twist.twist.linear
     assert (linear.x, linear.y, linear.z) == pytest.approx((5.0, 0.0, -1.0))  # in the body's axes
+
     pose = message.pose.covariance.reshape(6, 6)
     assert np.diag(pose) == pytest.approx((1.0, 2.0, 3.0, 0.01, 0.02, 0.03))
     assert pose[0, 3] == pytest.approx(0.05)
+
     twist = np.diag(message.twist.covariance.reshape(6, 6))
     assert twist == pytest.approx((0.5, 0.4, 0.6, 1e-5, 2e-5, 3e-5))
+
     back = msgs.odometry_to_estimate(message)
     for name in Estimate._fields:
         assert getattr(back, name) == pytest.approx(getattr(estimate, name), abs=1e-12), name
@@ -57,6 +61,7 @@ def test_estimates_there_and_back_and_as_others_read_them() -> None:
         msgs.estimate_to_odometry(estimate._replace(covariance=None), "car", rates=gyro)
     )
     assert bare.covariance is None
+
     bad = nav_msgs.Odometry()
     bad.pose.pose.orientation.w = 0.0
     with pytest.raises(SensorMessageError, match="orientation"):

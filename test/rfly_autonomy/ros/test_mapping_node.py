@@ -297,6 +297,7 @@ def test_too_many_clouds_are_skipped_and_a_jump_of_the_clock_begins_anew(running
     rig.peer.spin_until(lambda: rig.value("newest_pose_s") == "1000.110")
     taken = rig.counter("clouds")
     assert taken >= 1
+
     rig.clouds.publish(cloud(points, times, START))
     rig.peer.spin_until(lambda: rig.counter("clouds") == taken + 1)
 

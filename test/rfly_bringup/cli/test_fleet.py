@@ -38,6 +38,7 @@ def test_check_tells_what_a_vehicle_does(tmp_path, monkeypatch, capsys):
     path.write_text(GOOD, encoding="utf-8")
     code, out, _ = rfly(monkeypatch, capsys, "check", str(path))
     assert code == 0, out
+
     row = next(line.split() for line in out.splitlines() if "vehicle_1" in line)
     assert row[:8] == [
         "vehicle_1",
@@ -125,6 +126,7 @@ def test_check_draws_what_it_finds(tmp_path, monkeypatch, capsys):
     code, told, _ = rfly(monkeypatch, capsys, "check", str(path), "--out", str(out))
     assert code == 1
     assert told.endswith(f"\n1 finding\n{out}\n")
+
     picture = cv2.imread(str(out)).astype(int)[:690, :800]  # without the legend at the bottom
     red = np.nonzero(np.abs(picture - [0, 0, 255]).sum(axis=2) < 60)
     blue = np.nonzero(np.abs(picture - [180, 119, 31]).sum(axis=2) < 60)
@@ -202,6 +204,7 @@ def test_a_large_fleet_is_refused_at_once_with_the_limit_named(tmp_path, monkeyp
         "vehicles: 100000 vehicles with all copies, at most 2000 are allowed; raise "
         "--max-vehicles to check more" in err
     )
+
     file.write_text("#" * 1_000_001, encoding="utf-8")
     code, _, err = rfly(monkeypatch, capsys, "check", str(file))
     assert code == 2
@@ -217,13 +220,16 @@ def test_plot_draws_the_track_where_it_is(tmp_path, monkeypatch, capsys):
     out = tmp_path / "fleet.png"
     path.write_text(GOOD, encoding="utf-8")
     assert rfly(monkeypatch, capsys, "plot", str(path), "--out", str(out))[0] == 0
+
     picture = cv2.imread(str(out)).astype(int)
     blue = np.abs(picture - [180, 119, 31]).sum(axis=2) < 60  # C0 is #1f77b4; OpenCV has blue first
     rows, columns = np.nonzero(blue[:, : picture.shape[1] // 2])
     assert np.ptp(rows) > 200
     assert np.ptp(rows) == pytest.approx(np.ptp(columns), rel=0.05)
+
     middle = blue[rows.min() + 30 : rows.max() - 30, (columns.min() + columns.max()) // 2]
     assert not middle.any()
+
     code, _, err = rfly(
         monkeypatch, capsys, "plot", str(path), "--out", str(tmp_path / "fleet.doc")
     )

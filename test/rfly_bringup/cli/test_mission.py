@@ -141,6 +141,7 @@ def test_fly_over_a_map_to_the_end(rfly, plan, tmp_path, uav_type):
         "LAND",
     ]
     assert "finished, lowest " in out.splitlines()[-1]
+
     rows = np.loadtxt(track, delimiter=",", skiprows=1)
     height = rows[:, 3] - HeightMap.load("JacksboroFault").altitude(rows[:, 1], rows[:, 2])
     assert height.min() >= -1e-3
@@ -273,6 +274,7 @@ def test_what_nobody_would_say_done_is_refused_and_a_car_drives(rfly, plan, tmp_
     code, out, err = rfly("fly", plan(ITEMS[0], simple(94, 3, [0, 0, 0, 0, *place(9, 9), 5])))
     assert (code, out) == (2, "")
     assert "item 2 (command 94) is not carried out" in err
+
     track = tmp_path / "track.csv"
     code, out, err = rfly(
         "fly",
@@ -288,11 +290,13 @@ def test_what_nobody_would_say_done_is_refused_and_a_car_drives(rfly, plan, tmp_
     assert code == 0
     assert out.splitlines()[-1].endswith("s  finished")
     assert err == "note: item 3 (command 203): params[4] = 1 has no place in CUSTOM\n"
+
     rows = np.loadtxt(track, delimiter=",", skiprows=1)
     height = rows[:, 3] - HeightMap.load("JacksboroFault").altitude(rows[:, 1], rows[:, 2])
     assert height.min() >= -1e-3
     assert height.max() < 0.1
     assert np.hypot(rows[-1, 1] - 80, rows[-1, 2] - 60) <= 3.1
+
     code, _, err = rfly("fly", plan(*ITEMS), "--csv", track)
     assert (code, err) == (2, f"rfly: {track} exists; choose another name or add --overwrite\n")
 
@@ -325,16 +329,19 @@ def test_preflight_names_item_and_place_and_repairs(rfly, plan, tmp_path):
     where = ("--map", "JacksboroFault", *ORIGIN)
     code, out, _ = rfly("preflight", file, *where)
     assert code == 1
+
     latitude = place(60, 80)[0]
     assert "item 1 (WAYPOINT): ground: " in out
     assert f"m over the ground, at {latitude:.4f}"[:-1] in out
     assert "return height   " in out
+
     target = tmp_path / "safe.plan"
     code, out, _ = rfly("preflight", file, *where, "--repair", target)
     assert f"{target}: " in out.splitlines()[0]
     assert "ground: " not in out
     assert "ground: " not in rfly("preflight", target, *where)[1]
     assert read_mission(target).items[1].position[2] < -above[1] - 9.99
+
     code, out, _ = rfly("preflight", target, *where, "--battery", 1, "--power", 300)
     assert code == 1
     assert "battery: " in out
@@ -415,6 +422,7 @@ def test_preflight_keeps_away_from_placed_objects(rfly, plan, tmp_path):
     file = plan(mission={"plannedHomePosition": home, "items": items, "version": 2})
     where = ("--map", "JacksboroFault", *ORIGIN, "--clearance", 5)
     assert "object: " not in rfly("preflight", file, *where)[1]
+
     code, out, _ = rfly("preflight", file, *where, "--objects", tmp_path / "mast.yaml")
     assert code == 1
     assert "item 1 (WAYPOINT): object: " in out

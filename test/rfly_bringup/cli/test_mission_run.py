@@ -99,6 +99,7 @@ def test_hold_resume_status_and_return(hawk):
     flight.until(lambda: "WAYPOINT" in flight.err)
     hawk.faster = 1
     assert hawk.rfly("hold", "hawk").end()[:2] == (0, "hawk: holds\n")
+
     flight.until(lambda: "HOLD" in flight.err)
     code, out, _ = hawk.rfly("status", "hawk").end()
     assert code == 0
@@ -107,6 +108,7 @@ def test_hold_resume_status_and_return(hawk):
     )
     assert hawk.rfly("resume", "hawk").end()[:2] == (0, "hawk: carries on\n")
     assert hawk.rfly("return", "hawk").end()[:2] == (0, "hawk: returns to home\n")
+
     hawk.faster = 20
     code, out, err = flight.end()
     assert (code, out) == (1, "")

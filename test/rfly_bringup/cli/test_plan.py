@@ -52,17 +52,22 @@ def test_a_driven_plan_is_told_drawn_and_written(monkeypatch, capsys, tmp_path):
     ]
     code, out, err = rfly(monkeypatch, capsys, *words)
     assert (code, err) == (0, "")
+
     points = np.genfromtxt(way, delimiter=",", skip_header=1, usecols=(0, 1, 2, 3))
     assert points[0, :2] == pytest.approx([100, 50])
     assert points[0, 3] == pytest.approx(math.pi)
     assert points[-1, :2] == pytest.approx([-200, 80])
+
     length = np.linalg.norm(np.diff(points[:, :3], axis=0), axis=1).sum()
     assert number(out, "length") == pytest.approx(length, abs=0.2)
     assert math.hypot(300, 30) <= number(out, "length") < 1.05 * math.hypot(300, 30)
+
     image = cv2.imread(str(picture))
     assert image.shape[0] > 800
+
     red = (image[..., 2] > 150) & (image[..., 1] < 60) & (image[..., 0] < 60)
     assert red.sum() > 500  # the path, in both drawings
+
     code, _, err = rfly(monkeypatch, capsys, *words)
     assert code == 2
     assert "exists" in err

@@ -178,6 +178,7 @@ def test_a_window_still_sees_what_is_recorded(tmp_path, windows):
         recording.send(POSE)
         assert (windows[0].recv(200), windows[1].recv(200)) == (POSE, b"one")
         code, _, told = recording.rest()
+
     assert code == 0
     assert "passed on: 2" in told
 
@@ -216,6 +217,7 @@ def test_limits_of_time_and_size(tmp_path):
         ).returncode
         == 0
     )
+
     with Recording(tmp_path / "b.pcap", "--max-size", "0.2") as recording:
         recording.send(*[bytes(50_000)] * 20, gap_s=0.005)
         code, _, _ = recording.rest()

@@ -60,12 +60,15 @@ def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
     assert (code, err) == (0, "")
     assert "DRIVE" in out
     assert "mission done at" in out
+
     driven = float(out.split("driven, flown")[1].split("m,")[0])
     assert driven == pytest.approx(3.0, abs=0.4)
     assert cv2.imread("run.png").std() > 10.0
+
     lines = (scenario.parent / "run.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("mode,time_s,position_x_m,")
     assert float(lines[-1].split(",")[2]) == pytest.approx(3.0, abs=0.4)
+
     code, _, err = rfly(monkeypatch, capsys, scenario, "--csv", "run.csv")
     assert (code, err) == (2, "rfly: run.csv exists; choose another name or add --overwrite\n")
 

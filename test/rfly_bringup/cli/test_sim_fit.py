@@ -43,6 +43,7 @@ def test_from_the_manoeuvre_to_a_vehicle_file(tmp_path: Path):
     log = tmp_path / "log.mcap"
     found = tmp_path / "found.yaml"
     assert rfly("sim", "fit", "--excite", excite, "--vehicle", "scale").strip() == str(excite)
+
     short = re.sub(r"time_s: 66.0", "time_s: 13.0", excite.read_text(encoding="utf-8"))
     excite.write_text(short.replace("vehicle: scale", "vehicle: hidden.yaml"), encoding="utf-8")
     rfly("sim", "run", excite, "--estimate", "--sensors", "scale", "--mcap", log)
@@ -56,6 +57,7 @@ def test_from_the_manoeuvre_to_a_vehicle_file(tmp_path: Path):
     ):
         assert note in said
     assert (tmp_path / "fit.png").stat().st_size > 20_000
+
     params = VehicleParameters.load(str(found))
     assert params.mass == pytest.approx(21.0 + 6.0 + 4.8, rel=1e-3)
     assert params.front_spring == pytest.approx(1700.0, rel=0.01)

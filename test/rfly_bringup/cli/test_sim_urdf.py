@@ -38,6 +38,7 @@ def test_stdout_and_file(rfly):
         "car.urdf\n",
         "",
     )
+
     made = Path("car.urdf").read_text(encoding="utf-8")
     assert made == vehicle_urdf(VehicleParameters.load("full"), "car/", {"rotor": "r.stl"})
     assert (

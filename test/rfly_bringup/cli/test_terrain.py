@@ -176,6 +176,7 @@ def test_profile(rfly):
     code, out, _ = rfly(
         *["profile", "-100", "0", "400", "0", "P", "-n", "6", "--out", "p.png", "--save", "p.csv"]
     )
+
     assert code == 0
     assert out.splitlines() == [
         "length    500.0 m, 6 points",
@@ -264,6 +265,7 @@ def test_cloud_formats_hold_the_same_points(rfly):
     clouds["ply"] = read_ply(Path("c.ply"))
     head, _, body = Path("c.pcd").read_bytes().partition(b"DATA binary\n")
     assert b"WIDTH 4\nHEIGHT 3\n" in head
+
     clouds["pcd"] = np.frombuffer(body, "<f4").reshape(-1, 3)
     clouds["npy"] = np.load("c.npy").reshape(-1, 3)
     clouds["xyz"] = np.loadtxt("c.xyz")
@@ -279,6 +281,7 @@ def test_cloud_formats_hold_the_same_points(rfly):
 def test_cloud_with_stride_region_and_frame(rfly):
     rfly("cloud", "E", "-o", "a.npy", "--stride", "2")
     assert np.load("a.npy").shape == (2, 2, 3)
+
     rfly(
         "cloud",
         "E",
@@ -317,6 +320,7 @@ def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
     ]
     code, out, _ = rfly(*arguments, "--save", "costs.yaml")
     assert code == 0
+
     first, picture, saved = out.splitlines()
     assert (
         first
@@ -324,6 +328,7 @@ def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
     )
     assert (picture, saved) == ("E-traversable.png", "costs.yaml")
     assert cv2.imread("E-traversable.png").shape[2] == 3
+
     costs = cv2.imread("costs.png", cv2.IMREAD_UNCHANGED)
     assert costs.tolist() == [
         [255] * 3,
@@ -406,8 +411,10 @@ def test_import_an_array_and_read_it_back(rfly):
     )
     assert code == 0
     assert "3 x 2 cells (east x north) of 4 x 6 m, x -4 … 4, y -3 … 3, z 0.00 … 30.00 m" in out
+
     terrain = HeightMap.load("New")
     assert terrain.geo_origin == (46, 8, 500)
+
     for x, y, z in ((-4, 3, 10), (4, 3, 30), (-4, -3, 0), (4, -3, 10), (0, 3, 20)):
         assert terrain.altitude(float(x), float(y)) == pytest.approx(z, abs=30 / 65535)
 
@@ -485,6 +492,7 @@ def test_export_and_import_of_every_kind(rfly, ending):
     }
     assert rfly("export", "--out", f"j.{ending}")[:2] == (0, f"j.{ending}\n")
     assert rfly("import", f"j.{ending}", "--out", f"from_{ending}", *options[ending])[0] == 0
+
     back = HeightMap.load(f"from_{ending}")
     assert (back.rows, back.columns) == (301, 301)
     np.testing.assert_allclose(back.altitude(x, y), demo.altitude(x, y), atol=0.01)
@@ -504,6 +512,7 @@ def test_export_for_gazebo_and_a_file_at_once(rfly):
         "400",
     )
     assert (code, err) == (0, "")
+
     npy, world, note = out.splitlines()
     assert (npy, Path(world)) == ("e.npy", Path("world/world.sdf"))
     assert note.startswith("129 x 129 samples, at most 0.")
@@ -625,6 +634,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(rfly, arguments, text):
     Path("xy.csv").write_text("x,y\n8.03,46.01\n")
     np.save("h.npy", np.eye(3))
     code, out, err = rfly(*arguments)
+
     assert (code, out) == (2, "")
     assert text in err
     assert err.count("\n") == 1
@@ -656,8 +666,10 @@ def test_a_query_needs_no_heavy_import():
     )
     result = run_process("-c", script)
     assert result.stdout.splitlines()[-1] == "[]"
+
     before = os.times()
     assert run_process("-c", START, "terrain", "query", "10", "-3.5").returncode == 0
+
     after = os.times()  # the child's own time, because other programs run on this machine too
     used = (
         after.children_user + after.children_system - before.children_user - before.children_system
@@ -728,11 +740,13 @@ def test_tiles_of_a_map(rfly, monkeypatch):
     assert "3 x 4 cells (east x north) of 2 x 2 m" in out
     assert "elevations 6.00 … 16.00 m" in out
     assert sorted(path.name for path in Path("tiles").iterdir()) == ["terrain.json", "tiles"]
+
     for command in (("query", "1.5", "-0.25"), ("profile", "-2", "-3", "2", "3")):
         assert rfly(*command, "--map", "tiles")[1] == rfly(*command, "--map", "E")[1]
     code, out, _ = rfly("info", "tiles", "--json")
     assert json.loads(out)["rows"] == 3
     assert json.loads(out)["bounds_enu_m"] == [-2.0, 2.0, -3.0, 3.0]
+
     costs = [
         json.loads(rfly("traversable", name, "--max-slope", "60", "--json")[1])
         for name in ("tiles", "E")
@@ -742,9 +756,11 @@ def test_tiles_of_a_map(rfly, monkeypatch):
     monkeypatch.setattr("rfly_terrain.tiles.open_terrain.MAX_CELLS", 11)
     code, _, err = rfly("plot", "tiles", "--out", "none.png")
     assert (code, "has 12 samples, expected at most 11 here" in err) == (2, True), err
+
     code, _, err = rfly("tile", "E.tif", "--out", "tiles", "--side", "32")
     assert code == 2
     assert "--overwrite" in err
+
     code, _, err = rfly("tile", "none.tif", "--out", "other")
     assert code == 2
     assert "none.tif" in err

@@ -127,6 +127,7 @@ def test_a_script_is_a_regular_file_of_text(tmp_path, kind):
     else:
         script.write_bytes(b"\xff\xfe")
     done = run_rfly("send", "--file", script)
+
     assert done.returncode == 2
     assert done.stderr.startswith(f"rfly: {script}: cannot be read as text: ")
     assert done.stderr.count("\n") == 1
@@ -238,6 +239,7 @@ def test_listen_tells_datagrams_and_counts_unknown_ones():
         listening.send(POSE, MAP_COMMAND, b"\xde\xad\xbe\xef", bytes(112), fleet)
         code, text = listening.rest()
     assert code == 0
+
     lines = text.splitlines()
     assert (
         "id 7 type 3  N 1.500 E -2.500 D -3.500 m  roll 0.00 pitch 28.65 yaw 85.94°  5.00 m/s"
@@ -249,6 +251,7 @@ def test_listen_tells_datagrams_and_counts_unknown_ones():
     assert "Multi3DData100New on the ground  4 vehicles: id 11" in lines[4]
     assert "and 1 more" in lines[4]
     assert lines[5].startswith("5 datagrams in ")
+
     for part in ("SOut2SimulatorSimpleTime 1", "unknown (length) 1", "vehicles 7, 11, 12, 13, 14"):
         assert part in lines[5]
 
@@ -276,6 +279,7 @@ def test_listen_tells_labels_attachments_actions_and_fleets_with_motors():
         listening.send(label, gone, attach, action, full, fleet)
         _, text = listening.rest()
     lines = text.splitlines()
+
     assert "CopterMsg  id 9, the id line for 1 s: 'größer'  size 30 RGB 255 128 0" in lines[0]
     assert "CopterMsg  all ids: all lines gone" in lines[1]
     assert "VehicleAttatch25  5 to 6 (position and yaw)" in lines[2]
@@ -308,6 +312,7 @@ def test_listen_prints_json_with_every_field():
         listening.send(POSE, broken, b"\x01")
         code, text = listening.rest()
     assert code == 0
+
     pose, simple, unknown = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
     assert pose["packet"] == "SOut2SimulatorSimpleTime"
     assert pose["port"] == listening.port

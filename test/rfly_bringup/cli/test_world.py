@@ -43,6 +43,7 @@ def test_made_by_its_seed(monkeypatch, capsys, tmp_path):
     texts = [file.read_bytes() for file in files]
     assert texts[0] == texts[1] != texts[2]
     assert load_world(files[0]).map == "RollingHills"
+
     code, _, err = rfly(monkeypatch, capsys, "world", "make", "pillars", "--out", str(files[0]))
     assert (code, "add --overwrite" in err) == (2, True)
 
@@ -61,6 +62,7 @@ def test_an_area_beyond_the_map(monkeypatch, capsys, tmp_path):
         str(tmp_path / "f.yaml"),
     ]
     code, _, err = rfly(monkeypatch, capsys, *words)
+
     assert code == 2
     assert "area: reaches beyond the map, x -192 … 192" in err
     assert not (tmp_path / "f.yaml").exists()
@@ -105,8 +107,10 @@ def test_imported_from_openstreetmap(monkeypatch, capsys, tmp_path):
         "without a height, taken as 20 m: 1",
         "not imported: 1 roads and paths",
     ]
+
     (house,) = load_world("city.yaml").objects
     assert (house.x, house.y) == pytest.approx((5.1, 5.0), abs=0.1)
+
     code, _, err = rfly(monkeypatch, capsys, "world", "import", "no.osm", "--map", "RollingHills")
     assert (code, err.count("\n"), "'no.osm': No such file" in err) == (2, 1, True)
 
@@ -144,8 +148,10 @@ def test_drawn(monkeypatch, capsys, tmp_path):
     picture = tmp_path / "forest.png"
     code, _, err = rfly(monkeypatch, capsys, "world", "plot", "forest", "--out", str(picture))
     assert (code, err) == (0, "")
+
     pixels = cv2.imread(str(picture))[..., ::-1].reshape(-1, 3)
     assert (pixels == load_world("forest").objects[0].model.color).all(axis=1).sum() > 500
+
     free = tmp_path / "free.yaml"
     free.write_text("version: 1\nobjects: []\n", encoding="utf-8")
     code, _, err = rfly(

@@ -49,6 +49,7 @@ def test_each_node_source_and_bridge_has_its_line():
             ),
         )
     )
+
     assert lines == [
         "ROS domain 5, discovery SUBNET, 3 nodes",
         "node task of state says age s",

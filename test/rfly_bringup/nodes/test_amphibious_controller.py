@@ -27,6 +27,7 @@ def test_link_node_takes_the_place_of_the_control_nodes(way):
         "state_estimator_node",
     )
     assert link.executable == "link_node"
+
     given = {
         "lock_step": True,
         "vehicle": "full",

@@ -137,6 +137,7 @@ def test_what_a_scenario_names_is_found_beside_it(tmp_path) -> None:
     (tmp_path / "car.yaml").write_text(car, encoding="utf-8")
     nodes = amphibious_nodes({"scenario": str(tmp_path / "trip.yaml"), "name": "car"})
     assert nodes[0].parameters["map_search_path"] == [str(tmp_path)]
+
     [simulation] = of(nodes, SIMULATION)
     assert simulation.parameters["vehicle"] == str(tmp_path / "car.yaml")
     assert simulation.parameters["map_folders"] == [str(tmp_path)]
@@ -311,6 +312,7 @@ def test_rviz_gets_a_description_of_each_vehicle() -> None:
     assert [(node.package, node.executable, node.namespace) for node in nodes] == [
         ("robot_state_publisher", "robot_state_publisher", f"amphibious_{i}") for i in (1, 2)
     ]
+
     for node in nodes:
         assert node.parameters["frame_prefix"] == f"{node.namespace}/"
         assert node.parameters["use_sim_time"] is True

@@ -172,6 +172,7 @@ def test_maps_by_name_or_below_the_search_path(tmp_path, monkeypatch):
         ):
             load_asked_map(bad, [named])
     (named / "sub" / "Hill.txt").write_text(f"{SECRET},1,2,3,4,5,6,7,8\n", encoding="utf-8")
+
     with pytest.raises(TerrainFormatError, match="line 1: cannot be used") as caught:
         load_asked_map("sub/Hill", [named])
     assert SECRET not in str(caught.value)

@@ -69,6 +69,7 @@ def test_arguments_get_the_types_of_their_parameters():
     assert node_parameters(TERRAIN, {"map_search_path": "/a:/b"}) == {
         "map_search_path": ["/a", "/b"]
     }
+
     run = {"shard": "1/2", "start_time": "1700000000", "time_scale": ".5"}
     assert node_parameters(TRAJECTORY, run) == {
         "shard": "1/2",
@@ -236,6 +237,7 @@ def run_launch_file(monkeypatch, installed):
         }
         check, function = (e for e in entities if isinstance(e, kinds["OpaqueFunction"]))
         assert check is entities[0]
+
         context = types.SimpleNamespace(
             launch_configurations={
                 **{n: d["default_value"] for n, d in declared.items()},
@@ -263,6 +265,7 @@ def test_rfly_launch_starts_the_node_set(run_launch_file, tmp_path):
         "respawn": "true",
     }
     declared, nodes = run_launch_file("rfly.launch.py", given)
+
     assert list(declared) == [a.name for a in ARGUMENTS]
     assert all(d["description"] for d in declared.values())
     assert [n["executable"] for n in nodes] == [n.executable for n in (TERRAIN, BRIDGE, TRAJECTORY)]
@@ -388,6 +391,7 @@ def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, 
         "robot_state_publisher",
         "amphibious_1",
     )
+
     (parameters,) = publisher["parameters"]
     kind, text = parameters["robot_description"]
     assert (kind, text[:5], parameters["frame_prefix"]) == (
@@ -397,6 +401,7 @@ def test_rviz_shows_land_air_vehicles_by_their_own_description(run_launch_file, 
     )
     assert (rviz["package"], rviz["arguments"][0]) == ("rviz2", "-d")
     assert rviz["arguments"][1].endswith("share/rfly_suite/rviz/amphibious.rviz")
+
     shutil.rmtree(installed / "lib" / "robot_state_publisher")
     with pytest.raises(ConfigError, match="package robot_state_publisher is not installed"):
         run_launch_file("amphibious.launch.py", {"scenario": "hop", "rviz": "true"})
@@ -419,6 +424,7 @@ def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["ros2", "launch", "rfly_suite", "rfly.launch.py", "mapp:=x"])
     with pytest.raises(ConfigError, match=r"mapp: no such argument; did you mean map\?"):
         run_launch_file("rfly.launch.py", {})
+
     monkeypatch.setattr(
         sys,
         "argv",
@@ -432,6 +438,7 @@ def test_a_misspelt_launch_argument_is_refused(run_launch_file, monkeypatch):
         ],
     )
     assert run_launch_file("rfly.launch.py", {})[1]
+
     monkeypatch.setattr(sys, "argv", ["ros2", "launch", "my_robot", "robot.launch.py", "arm:=left"])
     assert run_launch_file("rfly.launch.py", {})[1]
 

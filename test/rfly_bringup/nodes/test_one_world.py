@@ -152,10 +152,12 @@ def test_a_world_of_land_air_vehicles(world_file, tmp_path):
         match=r"world: 'forest' is made for the map 'RollingHills', the scenario 'valley'",
     ):
         amphibious_nodes({"scenario": "valley", "world": "forest"})
+
     anywhere = tmp_path / "anywhere.yaml"
     anywhere.write_text(WORLD.replace("map: plain\n", ""), encoding="utf-8")
     level = amphibious_nodes({"scenario": "hop", "world": str(anywhere)})
     assert next(n for n in level if "bridge" in n.executable).parameters["level_ground"] is True
+
     trip = tmp_path / "trip.yaml"
     trip.write_text(
         "version: 1\nworld: anywhere.yaml\nvehicle: scale\nend: {time_s: 5}\n"

@@ -299,6 +299,7 @@ def test_the_demo_measures_from_outside_and_ends_by_itself(domain_id, tmp_path):
         )
     assert run.returncode == 0, run.stdout + run.stderr
     assert "UDP port 20010 is in use" in run.stdout + run.stderr
+
     lines = re.findall(
         r"(\d+) datagrams received.*? (\d+) vehicles\s+within ([\d.]+) mm", run.stdout
     )

@@ -91,6 +91,7 @@ def test_a_file_that_was_cut_anywhere_is_read_as_far_as_it_goes(tmp_path):
             read(reader, found)
         assert all(found[name] == content[name][: len(found[name])] for name in found)
         seen.add(sum(map(len, found.values())))
+
     assert seen == {0, 3, 6, 9}
 
 
@@ -308,12 +309,15 @@ def test_a_recovery_writes_over_nothing_and_needs_a_cut_file(tmp_path):
     writer, _ = written(file, 1)
     with pytest.raises(ConfigError, match=r"a\.mcap exists"):
         recover(file, file, overwrite=True)
+
     recover(file, whole)
     with pytest.raises(ConfigError, match=r"whole\.mcap exists"):
         recover(file, whole)
+
     writer.close()
     with pytest.raises(ConfigError, match=r"a\.mcap is whole"):
         recover(file, whole, overwrite=True)
+
     other = tmp_path / "other.mcap"
     other.write_bytes(b"\xd4\xc3\xb2\xa1" * 20)
     with pytest.raises(CaptureError, match=r"other\.mcap: no MCAP file"):

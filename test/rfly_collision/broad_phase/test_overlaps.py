@@ -106,6 +106,7 @@ def test_filters_of_a_scene():
         (0, 5),
     }
     expected = [(a, b) for a in range(6) for b in range(a + 1, 6) if (a, b) not in dropped]
+
     assert pairs == expected
 
 

@@ -107,6 +107,7 @@ def test_spheres_that_meet_head_on():
     contacts = Scene().contacts(bodies_of(rows), 0.06)
     gap = 0.8  # along x, where their middles are 1 m apart
     expected = [0.06 - (6.0 + gap) / 200]
+
     assert contacts.time == pytest.approx(expected, abs=1e-6)
     assert contacts.normal[0] == pytest.approx((-gap, 0.6, 0), abs=1e-5)
 

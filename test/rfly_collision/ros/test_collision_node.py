@@ -229,6 +229,7 @@ def test_two_vehicles_crash(scene):
     """
     other = (102, BOX, (0, 0, 500))
     assert scene.see((101, BOX, (-1.5, 0, 500)), other) == {}
+
     event, position, normal, depth, seconds = scene.see((101, BOX, (-0.75, 0, 500)), other)[
         101, 102, 0
     ]
@@ -237,8 +238,10 @@ def test_two_vehicles_crash(scene):
     assert position[0] == pytest.approx(-0.375)
     assert seconds == pytest.approx(0.02 * 0.5 / 0.75, abs=1e-5)
     assert scene.contacts[-1].header.frame_id == "map"
+
     expected = {(101, 102, 0): STAY}
     assert events(scene.see((101, BOX, (-0.7, 0, 500)), other)) == expected
+
     event, _, _, depth, seconds = scene.see((101, BOX, (-2.0, 0, 500)), other)[101, 102, 0]
     assert (event, depth, seconds) == (END, pytest.approx(0.3), 0)
     assert scene.see((101, BOX, (-2.5, 0, 500)), other) == {}

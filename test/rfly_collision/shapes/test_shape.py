@@ -78,6 +78,7 @@ def test_a_box_has_six_faces_and_twelve_edges(offset):
         len(core.edges),
         len(core.triangles),
     ) == (6, 12, 12)
+
     for x, y, z, distance in core.planes:
         normal = np.array((x, y, z))
         assert sorted(np.abs(normal)) == pytest.approx([0, 0, 1])
@@ -108,8 +109,10 @@ def test_the_table_keeps_shapes_apart():
     )
     assert table.kind.tolist() == [0, 0, 1, 2]
     assert np.diff(table.first[:, 0]).tolist() == [1, 2, 8, 8]
+
     expected = [0, 1, math.sqrt(0.75), math.sqrt(12)]
     assert table.reach == pytest.approx(expected)
+
     first = table.first[3, 0]
     assert table.edges[table.first[3, 2] :, :2].min() == first
     assert table.triangles[table.first[3, 3] :].min() == first

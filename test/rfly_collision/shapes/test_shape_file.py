@@ -144,6 +144,7 @@ def test_scales_stretch_along_the_axes():
     assert scaled(Box((4, 2, 1), (1, 0, 0.5)), (2, 3, 4)) == Box((8, 6, 4), (2, 0, 2))
     assert scaled(Sphere(1, (0, 1, 0)), (1, 2, 3)) == Sphere(3, (0, 2, 0))
     assert scaled(Capsule(0.5, 3), (2, 1, 3)) == Capsule(1.5, 6)
+
     hull = scaled(
         ConvexHull(
             [
@@ -157,6 +158,7 @@ def test_scales_stretch_along_the_axes():
         (1, 2, 3),
     )
     assert shape_bounds(hull)[1].tolist() == [2, 4, 9]
+
     table = load_shapes()
     shapes, which, row = table.touching(
         table.index_of([50, 3, 50, 50]),
@@ -170,6 +172,7 @@ def test_scales_stretch_along_the_axes():
     assert len(shapes) == 3
     assert row.tolist() == [0, 1, 2, 3]
     assert which[0] == which[2]
+
     low, high = shape_bounds(shapes[which[0]])
     assert (low[2], high[2]) == pytest.approx((0.4, 2.84))
     assert shape_bounds(shapes[which[3]])[0][2] == pytest.approx(0.2)

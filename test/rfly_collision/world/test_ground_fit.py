@@ -95,6 +95,7 @@ def test_one_wheel_on_a_bump_lifts_two():
     )
     position, orientation = stand(terrain, EAST, centre_height=0.0)
     assert position[0, 2] == pytest.approx(0.5)
+
     corner = quat_rotate(orientation, np.array([[1.0, 0, 0]]))[0]
     assert corner[2] / math.hypot(corner[0], corner[1]) == pytest.approx(1 / (4 * 1.4))
 

@@ -74,6 +74,7 @@ def test_types_and_lines(tmp_path):
         *("g: {n: .inf, l: []}", "j: 1"),
     )
     (section,) = read_parameter_file(written(tmp_path, text))
+
     assert (section.node, section.line) == ("/a", 1)
     assert {name: value.type for name, value in section.parameters.items()} == {
         "b": list[bool],

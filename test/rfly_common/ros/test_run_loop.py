@@ -59,6 +59,7 @@ def test_what_ros_refuses_of_a_command_line_is_one_line_and_exit_code_2(words, t
         check=False,
     )
     (line,) = (ended.stdout + ended.stderr).splitlines()
+
     assert line.startswith("[FATAL]")
     assert told in line
     assert ended.returncode == 2

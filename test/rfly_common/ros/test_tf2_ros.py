@@ -180,6 +180,7 @@ def test_a_bad_transform_is_ignored_and_the_rest_of_its_message_taken(filled):
             callback(messages.TFMessage(transforms=[each, good]))
             found = filled.lookup_transform("map", f"{frame}{number}", time.Time())
             assert place(found)[0] == number
+
     assert not filled.can_transform("map", "x", time.Time())
 
 

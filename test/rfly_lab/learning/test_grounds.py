@@ -242,6 +242,7 @@ def test_the_size_of_a_batch_and_the_threads_change_no_bit(task: str) -> None:
     finally:
         numba.set_num_threads(threads)
     assert runs[0].vehicles.x.tobytes() == runs[1].vehicles.x.tobytes()
+
     for first, count in ((5, 1), (20, 8)):
         part = begun(task, count, first, spread=0.1, **options)
         for own in actions:

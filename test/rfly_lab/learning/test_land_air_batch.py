@@ -126,6 +126,7 @@ def test_who_drives_to_the_goal_and_stands_there_has_solved_it() -> None:
         endings = np.where(endings, endings, batch.endings)
         if endings.all():
             break
+
     assert (endings == Ending.SUCCESS).sum() >= 18
 
 
@@ -308,6 +309,7 @@ def test_rewards_are_the_formula_of_the_rules(task: str) -> None:
         assert batch.rewards[running] == pytest.approx(expected[running], abs=1e-12)
         if not running.all():
             break
+
     assert batch.episodes.steps[0] > 5
 
 
@@ -693,6 +695,7 @@ def test_the_page_has_the_rewards_of_the_rules() -> None:
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     tasks = next([cell.strip("`") for cell in row[1:]] for row in cells if row[:1] == ["term"])
     assert tasks == list(TASKS)
+
     terms = {
         "1 / (1 + d²)": ("near", 1.0),
         "w before - w after, m": ("progress", 1.0),

@@ -112,6 +112,7 @@ def test_vehicles_see_where_the_others_are_and_how_they_move() -> None:
         *("other_1_x_m", "other_1_y_m", "other_1_z_m"),
         *("other_1_x_mps", "other_1_y_mps", "other_1_z_mps", "other_1_is_there"),
     ]
+
     for i in range(4):
         to_body = Rotation.from_quat(x[i, [7, 8, 9, 6]]).inv()
         others = sorted(
@@ -249,6 +250,7 @@ def test_an_episode_ends_when_all_have_ended() -> None:
     assert env.step({}) == ({}, {}, {}, {}, {})
     with pytest.raises(CommandError, match="expected of none before reset"):
         env.step({"vehicle_0": HOVER})
+
     seen, infos = env.reset()
     assert list(seen) == list(infos) == env.agents == env.possible_agents
 

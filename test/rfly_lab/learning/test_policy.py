@@ -324,6 +324,7 @@ def test_arguments_of_a_policy_of_other_kinds(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"policy: .*, expected the path of a file"):
             Policy(path)  # type: ignore[arg-type]
     assert Policy(file, "scale").params == VehicleParameters.load("scale")
+
     for vehicle in (5, {}, [], b"scale"):
         with pytest.raises(ConfigError, match=r"vehicle: .*, expected a name, a path or Vehicle"):
             Policy(file, vehicle)  # type: ignore[arg-type]
@@ -636,6 +637,7 @@ def test_a_pilot_of_samples_commands_nothing_where_the_gps_contradicts_the_estim
         pilot.sense(whole)
         assert (pilot.step(estimate) is not None) == commands
         assert bool(pilot.missing(1.0)) != commands
+
     assert pilot.missing(1.0) == ["gps (100000 m from the estimate)"]
 
 
@@ -733,6 +735,7 @@ def test_trials_of_arguments_that_cannot_be_used() -> None:
         ConfigError, match="sensors: 5, expected a name, a path or SensorParameters"
     ):
         fly_policy(policy, 1, sensors=5)  # type: ignore[arg-type]
+
     for options in ({"wind": -1.0}, {"wind": float("nan")}, {"wind": 1e9}, {"gusts": 21.0}):
         with pytest.raises(ConfigError, match=f"{next(iter(options))}: .* m/s, expected a finite"):
             fly_policy(policy, 1, **options)

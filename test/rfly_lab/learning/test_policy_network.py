@@ -246,6 +246,7 @@ def test_a_network_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch)
     nodes += [node("Slice", "q i k", "first"), INTO_Z, node("Add", "z first", "y")]
     tensors = (ONES, many, wide, square, narrow, first, end, W)
     network = PolicyNetwork(model(*nodes, tensors=tensors))
+
     with pytest.raises(ConfigError, match=r"1 rows take more than 0\.2 s, expected less"):
         network.check_sizes(3, 2)
 

@@ -87,8 +87,10 @@ def test_a_lidar_sees_what_single_rays_meet(task: str) -> None:
         stay(batch)
     seen = part(batch, "lidar_")
     assert seen.shape == (6, 9)
+
     ring = SCALE.lidar.elevations[SCALE.scan.ring(SCALE.lidar)]
     assert abs(ring) < math.radians(0.7)
+
     met = 0
     for v in range(6):
         x = batch.vehicles.x[v]
@@ -125,6 +127,7 @@ def test_a_lidar_sees_the_objects_of_a_world() -> None:
             met += hit.ranges[0] < ground
             expected = min(float(hit.ranges[0]), ground, 70.0)
             assert seen[v, k] == pytest.approx(max(expected, 1.0), rel=1e-6)
+
     assert met > 20
 
 
@@ -233,6 +236,7 @@ def test_sweeps_are_held_and_their_age_is_seen() -> None:
         *("lidar_0_m", "lidar_1_m", "lidar_2_m", "lidar_age_s"),
         *("depth_0_0_m", "depth_0_1_m", "depth_age_s"),
     ]
+
     ages = []
     rows = []
     for _ in range(21):
@@ -242,6 +246,7 @@ def test_sweeps_are_held_and_their_age_is_seen() -> None:
     lidar, depth = np.array(ages).T
     assert lidar == pytest.approx([0.02 * (k % 5) for k in range(21)], abs=1e-6)
     assert depth == pytest.approx([0.02 * (k % 10) for k in range(21)], abs=1e-6)
+
     for k in range(20):
         assert (rows[k] == rows[k + 1]).all() == ((k + 1) % 5 != 0)
 

@@ -105,6 +105,7 @@ def test_wheels_turn_as_the_chassis_controller_would(vehicle: str | VehicleParam
         assert batch.endings[0] == Ending.RUNNING
         moved += np.linalg.norm(now.velocity) > 1.0
         stood += np.linalg.norm(now.velocity) < 0.1
+
     assert moved > 50
     assert stood > 5
 
@@ -156,6 +157,7 @@ def test_pure_pursuit_solves_path_and_goal() -> None:
 def test_it_drives_takes_off_and_drives_on() -> None:
     batch = begun("goal", 8, seed=2, actions="velocity+drive")
     assert batch.action_names == ["forward", "left", "up", "turn", "speed", "yaw_rate"]
+
     batch.task = batch.task._replace(astray=1e6, duration=1e3, hold=1e3)
     columns = state_layout.control_columns(SCALE.rotors, len(SCALE.wheels))
     up = np.tile((0.0, 0.0, 1.0, 0.0, 0.5, 0.0), (8, 1))
@@ -165,6 +167,7 @@ def test_it_drives_takes_off_and_drives_on() -> None:
     assert (batch.vehicles.outputs_of().wheel_load == 0.0).all()
     assert not rows[:, columns["drive_torque"]].any()
     assert not rows[:, columns["brake_torque"]].any()
+
     for _ in range(700):
         batch.step(np.tile((0.0, 0.0, -1.0, 0.0, 0.0, 0.0), (8, 1)))
     assert (batch.endings == Ending.RUNNING).all()
@@ -193,6 +196,7 @@ def test_the_size_of_a_batch_and_the_threads_change_no_bit(kind: str) -> None:
     finally:
         numba.set_num_threads(threads)
     assert again.vehicles.x.tobytes() == whole.vehicles.x.tobytes()
+
     for v, each in alone.items():
         assert each.vehicles.x[0].tobytes() == whole.vehicles.x[v].tobytes()
 

@@ -143,6 +143,7 @@ def test_the_size_of_a_batch_and_the_threads_change_no_bit(options: dict) -> Non
     finally:
         numba.set_num_threads(threads)
     assert again.vehicles.x.tobytes() == whole.vehicles.x.tobytes()
+
     for v in (0, 7, 16):
         assert alone[v].vehicles.x[0].tobytes() == whole.vehicles.x[v].tobytes()
         assert alone[v].observe()[0].tobytes() == whole.observe()[v].tobytes()

@@ -115,6 +115,7 @@ events: [{time_s: 0.5, fault: {part: rotor_5, kind: "off"}}]
 end: {when: mission_done, time_s: 20}
 """
     done = closed_run(text)
+
     assert done.run.modes[-1][1] is Mode.ABORT
     assert done.findings[-1].part == "rotor 5"
     assert done.findings[-1].text in [text for _, text in done.run.log]

@@ -214,6 +214,7 @@ end: {{when: standing_after_landing, time_s: 120}}
     assert [mode for _, mode in run.modes] == LANDING[:-1]
     assert run.reached or "across the ground" in run.ending, run.ending
     assert not run.final.crashed
+
     land = next(time for time, mode in run.modes if mode is Mode.LAND)
     (stopped,) = (time for time, text in run.log if "stops, or lands" in text)
     assert land == pytest.approx(stopped, abs=0.1)

@@ -199,6 +199,7 @@ end: {when: time, time_s: 16}
     params = scenario.params.replace(steered="none", max_steering=0.0)
     world = World(friction=GroundFriction(elsewhere=0.15))
     closed = run_closed_loop(dataclasses.replace(scenario, params=params, world=world))
+
     assert closed.findings == ()
 
 

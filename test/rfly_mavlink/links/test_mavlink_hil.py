@@ -144,12 +144,14 @@ def test_what_does_not_fit_is_at_its_limit(messages):
     )
     got = decoded(messages.gps(0, fixes, 1e6, 1e6))
     assert (got.vn, got.ve, got.eph, got.vel) == (-32768, 32767, 65534, 65534)
+
     far = decoded(
         messages.gps(0, fixes._replace(geodetic=np.array([[0.0, 1e3, -1e9]])), math.nan, math.inf)
     )
     expected = (2**31 - 1, -(2**31), 65535, 65535)
     assert (far.lon, far.alt, far.eph, far.epv) == expected
     assert decoded(messages.state(0, perception(position=(0.0, 0.0, 1e9)))).alt == 2**31 - 1
+
     seen = perception()
     seen.sense(SensorSamples(barometer=BarometerSamples(np.zeros(1), np.array([1e300]))))
     assert decoded(messages.sensors(0, seen)).abs_pressure == pytest.approx(3.4e38, rel=0.01)

@@ -298,6 +298,7 @@ def test_units_scales_and_offsets(tmp_path):
         write_tif(tmp_path / "f.tif", np.full((3, 3), 100, np.int16), where, unit="ft")
     )
     assert feet.z_min == pytest.approx(30.48)
+
     scaled = import_dem(
         write_tif(tmp_path / "s.tif", np.full((3, 3), 100, np.int16), where, scale=0.1, offset=5.0)
     )
@@ -781,6 +782,7 @@ def test_rasters_that_nobody_could_use_are_refused_by_their_header(tmp_path):
     file = write_tif(tmp_path / "flat.tif", rows_and_columns(3, 4), affine.Affine(1, 1, 0, 1, 1, 0))
     with pytest.raises(TerrainFormatError, match="cells with an area"):
         import_dem(file)
+
     with rasterio.open(
         tmp_path / "strip.tif",
         "w",

@@ -191,6 +191,7 @@ def test_a_full_raster_that_is_turned_has_no_gaps(tmp_path, crs, place, turn, sh
         @ affine.Affine.translation(-50.5, -40.5)
     )
     terrain, facts = imported(write_tif(tmp_path / "a.tif", raster, transform, crs))
+
     assert facts.gaps.missing == facts.filled_cells == 0
     assert facts.is_resampled
     assert facts.share >= share
@@ -214,6 +215,7 @@ def test_tiles_meet_without_a_seam(tmp_path, monkeypatch, turn):
     monkeypatch.setattr("rfly_terrain.files.dem_import._TILE_CELLS", 2000)
     monkeypatch.setattr("rfly_terrain.files.raster_file._PIECE_CELLS", 500)
     tiled, tiled_facts = imported(path, fill_nodata=True)
+
     np.testing.assert_allclose(tiled.heights, whole.heights, atol=0.1)
     assert tiled_facts.gaps == facts.gaps
     assert facts.gaps.missing == 6
@@ -552,6 +554,7 @@ def test_a_huge_raster_of_few_bytes_is_refused_by_its_heading(tmp_path):
     ):
         pass
     shares = []
+
     with pytest.raises(ConfigError, match=r"[56]\d,\d{3} x [56]\d,\d{3} cells .* another --reso"):
         import_dem(tmp_path / "a.tif", progress=shares.append)
     with pytest.raises(ConfigError, match=r"3,6\d\d,\d{3},\d{3} of its cells .* at most 1,000,0"):

@@ -90,6 +90,7 @@ def test_gradient_is_the_derivative_of_altitude():
     z_change_x = terrain.altitude(x + h, y) - terrain.altitude(x - h, y)
     z_change_y = terrain.altitude(x, y + h) - terrain.altitude(x, y - h)
     expected = np.stack([z_change_x, z_change_y], -1) / (2 * h)
+
     assert terrain.gradient(x, y) == near(expected, 1e-7)
 
 

@@ -247,6 +247,7 @@ def test_altitude_is_the_documented_formula(heights, x, y, step_x, step_y):
     expected = slow_altitude(heights, origin, (step_x, step_y), x, y)
     tolerance = 1e-11 * (1 + float(np.abs(heights).max()))
     z = terrain.altitude(x, y)
+
     assert isinstance(z, float)
     assert z == near(expected, tolerance)
     assert heights.min() - tolerance <= z

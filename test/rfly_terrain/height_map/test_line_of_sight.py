@@ -129,6 +129,7 @@ def test_a_round_earth_with_hills_as_slow_steps_see_it():
         seen = hills.line_of_sight((*start, low), (*end, high), earth_radius=RADIO_EARTH_RADIUS)
         assert seen is bool(room > 0.0)
         compared += 1
+
     assert compared > 150
 
 

@@ -369,6 +369,7 @@ def test_east_is_x_and_north_is_y():
     )
     north = (0, 1, 0)
     east = (1, 0, 0)
+
     assert terrain.cast((144, -30, 60), DOWN) == 50
     assert terrain.cast((144, -49, 9), north) == near(19 - 0.5)
     assert terrain.cast((101, -30, 9), east) == near(43 - 0.2)

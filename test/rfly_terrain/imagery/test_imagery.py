@@ -261,6 +261,7 @@ def test_a_part_reads_a_part(tmp_path, monkeypatch):
     )
     imagery.texture(terrain.bounds, 100, 100)
     imagery.texture((0.0, 50.0, 0.0, 50.0), 100, 100)
+
     assert max(max(shape) for shape in sizes) < 110
 
 

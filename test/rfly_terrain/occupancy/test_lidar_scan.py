@@ -144,8 +144,10 @@ def test_example_maps_of_our_own_where_matlabs_are_not(tmp_path, monkeypatch):
     }
     assert not maps.emptyMap.any()
     assert set(np.unique(maps.ternaryMap)) == {0.0, 0.5, 1.0}
+
     occupancy = matlab_mapping.binaryOccupancyMap(maps.simpleMap)
     assert occupancy.get_occupancy([[2.5, 20.5]]).tolist() == [False]
+
     savemat("exampleMaps.mat", {"complexMap": np.eye(5)})
     assert matlab_mapping.load("exampleMaps.mat").complexMap.shape == (5, 5)
 

@@ -180,6 +180,7 @@ def test_inflation_and_rays_are_those_of_the_binary_map():
     m.inflate(0.6)
     binary.inflate(0.6)
     assert ((m.check_occupancy() == 1) == binary.occupancy_matrix()).all()
+
     m = OccupancyMap(np.where(p > 0.9, 0.9, 0.1), 2)
     binary = BinaryOccupancyMap.from_matrix(p > 0.9, 2)
     pose = [4.3, 5.1, 0.2]
@@ -187,6 +188,7 @@ def test_inflation_and_rays_are_those_of_the_binary_map():
     hits = m.ray_intersection(pose, angles, 8)
     assert np.array_equal(hits, binary.ray_intersection(pose, angles, 8), equal_nan=True)
     assert np.isnan(m.ray_intersection(pose, angles, 8, 0.95)).all()
+
     for a, b in zip(m.raycast(pose, 6, 0.3), binary.raycast(pose, 6, 0.3), strict=True):
         assert a.tolist() == b.tolist()
 
@@ -297,8 +299,10 @@ def test_rows_and_columns_may_count_from_one():
     assert nav.getOccupancy(m, [1, 4], "grid") == pytest.approx([0.9])
     assert nav.getOccupancy(m, [3, 1], [1, 2], "grid") == pytest.approx(np.array([[0.1, 0.2]]))
     assert nav.world2grid(m, [3.5, 2.5]).tolist() == [[1, 4]]
+
     end, _ = nav.raycast(m, [0.5, 0.5], [3.5, 2.5])
     assert end.tolist() == [[1, 4]]
     assert nav.copy(m).one_based
+
     m.one_based = False
     assert nav.raycast(m, [0.5, 0.5], [3.5, 2.5])[0].tolist() == [[0, 3]]

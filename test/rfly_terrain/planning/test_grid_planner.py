@@ -71,6 +71,7 @@ def test_the_path_is_the_cheapest(occupied, metric, diagonal):
     path, info = planner.plan([0, 0], [8, 10])
     least = dijkstra(occupied, (0, 0), (8, 10), STEP_COSTS[metric], diagonal)
     assert info.path_cost == pytest.approx(least)
+
     if math.isinf(least):
         assert path.shape == (0, 2)
         return
@@ -220,6 +221,7 @@ def test_the_compiled_search_is_the_python_one(monkeypatch):
         parents = np.full(free.size, -1)
         explored = search(free, steps, step_costs, *given, 0, free.size - 1, costs, parents, go_on)
         results.append((explored, costs.tolist(), parents.tolist()))
+
     assert results[0] == results[1]
 
 

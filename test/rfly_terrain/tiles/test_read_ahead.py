@@ -116,6 +116,7 @@ def test_a_damaged_tile_ahead_holds_nothing_up(server, monkeypatch):
         for _, work in drive.running:
             work()
         drive.running.clear()
+
     assert drive.waits == 1
     assert server.damaged_reads <= 3
 

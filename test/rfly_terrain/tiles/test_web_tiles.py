@@ -276,6 +276,7 @@ def test_a_server_that_dies_in_a_tile_never_gives_wrong_heights(server, folder):
             answers.append(tiled.altitude(-3000.0, -3000.0))
         except TerrainFormatError:
             answers.append(None)
+
     assert answers[:2] == [None, None]
     assert set(answers[2:]) <= {None, expected}
     assert answers[8] == expected

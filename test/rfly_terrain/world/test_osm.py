@@ -374,6 +374,7 @@ def test_an_inner_ring_that_is_a_building(tmp_path):
         10, [(3, "outer"), (4, "outer"), (5, "inner")], building="yes", **{"building:levels": "8"}
     )
     found = import_osm(city.file(tmp_path), ground())
+
     assert found.left_out == {}
     assert areas_by_height(found.world) == pytest.approx(
         {10.0: 3200.0, 30.0: 400.0, 15.0: 100.0, 24.0: 150.0}, rel=0.01

@@ -114,6 +114,7 @@ def test_vehicles_of_two_nodes_go_the_ways_of_those_of_one(loss):
         for each, other in (nodes, nodes[::-1]):
             if random.random() >= loss:
                 other.hear(each.off_plan())
+
     assert len(handed_over) >= 5, "vehicles that are not where their plans have them"
 
 
@@ -144,6 +145,7 @@ def test_vehicles_of_two_nodes_keep_clear_though_messages_are_lost_and_late(seed
             if random.random() >= loss:
                 on_way.append((step + 1 + int(random.integers(delay + 1)), other, each.off_plan()))
     assert room > 0.0
+
     ends = np.array([vehicle.path.at(vehicle.path.length).position for vehicle in fleet.vehicles])
     assert np.linalg.norm(before[:, :2] - ends, axis=1).max() < 5.0, "all arrive"
 
@@ -160,10 +162,12 @@ def test_a_node_that_is_started_again_hears_where_the_others_are():
     time = 199 * STEP
     told = nodes[0].off_plan()
     assert len(told.ids) >= 3
+
     again = node(fleet, areas, 1, time)
     mine = np.flatnonzero(owners(fleet, areas, time) == 1)
     plan = fleet.sample(time).position[mine]
     assert again.sample(time, rows=mine).position.tolist() == plan.tolist()
+
     again.hear(told)
     pair = (nodes[0], again)
     for each in pair:
@@ -210,6 +214,7 @@ def test_a_vehicle_faster_than_it_can_be_is_refused(column, speed):
         if not told.on_track.all():
             break
     assert not told.on_track.all()
+
     before = east.sample(told.step * STEP).position
     spoilt = told.state.copy()
     spoilt[~told.on_track, column] = speed
@@ -258,9 +263,11 @@ def test_a_node_counts_the_vehicles_that_it_moves_and_not_the_whole_fleet(monkey
     )
     with pytest.raises(ConfigError, match="16 vehicles, at most 10"):
         FleetAvoidance(fleet, 0.0)
+
     east = node(fleet, (WEST, EAST), 1)
     plan = fleet.sample(1.0).position
     assert east.sample(1.0).position.tolist() == plan.tolist()
+
     east.use(fleet, None)
     assert east.sample(1.0).position.tolist() == plan.tolist()
 
@@ -286,6 +293,7 @@ def test_a_vehicle_of_a_silent_node_comes_late_and_on_its_track():
     for time in range(1, 62):
         states = west.sample(float(time))
     expected = fleet.sample_times([61.0 - 3.0]).position[0]
+
     np.testing.assert_allclose(states.position, expected, atol=1e-6)
 
 

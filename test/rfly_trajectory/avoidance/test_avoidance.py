@@ -319,6 +319,7 @@ def test_whatever_it_wishes_it_meets_no_object(seed, kind):
             place = (1.0 - share) * before + share * after
             outside = np.maximum(np.abs(place - centre[:, :2]) - half[:, :2], 0.0)
             assert np.hypot(*outside.T).min() > avoidance.able.radius[0]
+
     assert moved > 0.5
 
 

@@ -162,6 +162,7 @@ def test_a_lost_wish_stops_a_robot():
         robots.drive(safe.velocity[:, 0], safe.yaw_rate, STEP)
         speeds.append(float(safe.velocity[0, 0]))
     expected = 0.05 * np.array([*range(1, 11), 10, *range(9, -1, -1), *[0] * 19])
+
     np.testing.assert_allclose(speeds, expected, atol=1e-9)
     assert not guarded.commanded(now)[0]
     assert guarded.tracks.heard[0]

@@ -80,6 +80,7 @@ class TestMeaning:
             f"shape: {CIRCLE}}}"
         )
         a, b = fleet_of("{id: 1}", "{id: 2, type: 4, speed: {cruise: 5}}", head=head).vehicles
+
         assert (a.vehicle_type, a.profile.cruise, a.profile.acceleration) == (
             3,
             9.0,

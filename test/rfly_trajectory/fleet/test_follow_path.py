@@ -248,6 +248,7 @@ def test_a_car_that_moves_stops_before_it_backs_out():
     assert back.backward
     assert follow(Fleet([vehicle]), 0, 6.0, back) is None
     assert not reference_paths(vehicle, points, None)[0].backward
+
     sideways = reference_paths(vehicle, points, np.full(3, 1.0))
     assert [each.backward for each in sideways] == [False], (
         "headings across the way say nothing of it"

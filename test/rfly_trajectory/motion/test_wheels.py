@@ -86,11 +86,14 @@ def test_on_a_plane_the_body_lies_in_it(heading_deg):
         [0.0, 3.0]
     )
     np.testing.assert_allclose(gaps(terrain, motion), 0.0, atol=2e-6)
+
     up = Rotation.from_quat(motion.orientation[:, 0]).apply([0.0, 0.0, 1.0])
     expected = [np.array([-0.1, 0.25, 1.0]) / math.sqrt(1.0725)] * 2
     np.testing.assert_allclose(up, expected, atol=1e-6)
+
     x, y, z = motion.position[:, 0].T
     np.testing.assert_allclose(z, 0.1 * x - 0.25 * y + 3.0, atol=1e-5)
+
     climb = 8.0 * (0.1 * c - 0.25 * s)
     expected = [[8 * c, 8 * s, climb]] * 2
     np.testing.assert_allclose(motion.velocity[:, 0], expected, atol=1e-5)

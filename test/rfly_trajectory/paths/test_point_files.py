@@ -300,6 +300,7 @@ def test_a_fleet_file_names_a_file_beside_it(tmp_path):
     assert loaded.on_terrain(None).notes == (f"{way}: the column t is not used",)
     assert path.closed
     assert path.length > 100 + 80 + np.hypot(100, 80)
+
     fleet.write_text(
         FLEET.format("polyline", "file: way.csv\n      corner_radius: 5"),
         encoding="utf-8",

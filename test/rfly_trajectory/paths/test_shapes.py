@@ -238,6 +238,7 @@ def test_circle_by_hand():
     """
     path = Circle((100.0, 50.0), 30.0, 90.0).path()
     assert path.length == pytest.approx(2 * math.pi * 30.0, rel=1e-15)
+
     quarter = path.length / 4
     at = path.at([0.0, quarter, 2 * quarter, 3 * quarter, 5 * quarter])
     expected = [
@@ -248,6 +249,7 @@ def test_circle_by_hand():
         [70, 50],
     ]
     np.testing.assert_allclose(at.position, expected, atol=1e-12)
+
     expected = [
         [-1, 0],
         [0, -1],
@@ -387,6 +389,7 @@ class TestPolyline:
         ends = path.at([0.0, path.length - 1e-12, path.length])
         np.testing.assert_allclose(ends.position - ends.position[0], 0.0, atol=1e-11)
         np.testing.assert_allclose(ends.tangent, [[1, 0]] * 3, atol=1e-12)
+
         side = path.length / 4
         np.testing.assert_allclose(path.at(side).tangent, [0, 1], atol=1e-12)
 

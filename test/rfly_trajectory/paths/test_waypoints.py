@@ -79,6 +79,7 @@ def test_corners_without_room_are_tighter_and_stay_beside_their_lines():
     points = path.at(np.linspace(0.0, path.length, 2000)).position
     for middle in [[2, 1], [3, 2], [4, 3]]:
         assert np.hypot(*(points - middle).T).min() < 0.01
+
     np.testing.assert_allclose(path.at([0.0, path.length]).position, stairs[[0, -1]], atol=1e-9)
 
 

@@ -241,13 +241,16 @@ def test_what_can_be_spawned_and_what_this_simulator_does(client):
     answer = client("get_spawnables", sources=["https://models.example"])
     assert answer.result.result == OK
     assert "models.example" in answer.result.error_message
+
     uris = [each.uri for each in answer.spawnables]
     assert {"rfly://car", "rfly://person", "rfly://quadcopter", "rfly://fixed_wing"} < set(uris)
     assert "rfly://ring_target" not in uris
+
     high, low = answer.spawnables[uris.index("rfly://car_blue")].spawn_bounds.points
     assert [a - b for a, b in zip(xyz(high), xyz(low), strict=True)] == pytest.approx(
         [4.3, 1.96, 1.42]
     )
+
     for uri in uris:
         kind = uri.removeprefix("rfly://")
         assert client.spawn(kind, z=100.0, name=kind).result.result == OK

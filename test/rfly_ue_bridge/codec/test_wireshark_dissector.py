@@ -136,8 +136,10 @@ def test_every_packet_is_there_without_gap_or_rest():
     packets = table()
     names = [packet_type.name for packet_type in (*TO_RFLYSIM3D, *FROM_RFLYSIM3D)]
     assert [name for name, *_ in PACKET.findall(dissector())] == names
+
     marks = {name: mark for name, _, mark, *_ in PACKET.findall(dissector()) if mark != "1"}
     assert marks == {"SOut2Simulator (old)": "2"}
+
     text = dissector()
     for packet_type in (*TO_RFLYSIM3D, *FROM_RFLYSIM3D):
         size, checksums, fields = packets[packet_type.name]

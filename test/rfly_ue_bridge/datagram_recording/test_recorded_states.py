@@ -130,6 +130,7 @@ def test_of_a_capture_the_datagrams_to_the_window_are_shown(tmp_path):
     name, datagrams = shown(tmp_path / "two.pcap")
     assert (name, datagrams) == (None, [(2.0, b"zero"), (2.0, b"two")])
     assert shown(tmp_path / "two.pcap", 20011)[1] == [(2.0, b"one")]
+
     with open_for_window(tmp_path / "two.pcap", 20010) as recording:
         list(recording.datagrams())
         assert recording.left_out.text() == (

@@ -242,6 +242,7 @@ def test_vehicle_report(heard):
     assert xyz(message.crash_position) == [8, 7, 9]
     assert xyz(message.target_position) == [11, 10, 12]
     assert_orientation(message, (0.5, 0.25, -0.125))
+
     expected = np.arange(1, 9) * 2 * math.pi
     np.testing.assert_allclose(message.motor_speed, expected, rtol=1e-6)
     assert list(message.ray) == [13, 14, 15, 16, 17, 18]

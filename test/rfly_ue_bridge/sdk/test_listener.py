@@ -216,6 +216,7 @@ def test_old_layouts_renew_the_same_record_and_leave_the_quaternion(listening):
         ue.getCamCoptObj(2, "Rock"),
     )
     assert [record.timestmp for record in records] == [2.5, 4.5, 6.5]
+
     expected = [(7, 8, 9, 10)] * 3
     assert [record.angQuat for record in records] == expected
     assert records[1].boxOrigin == (7, 8, 9)

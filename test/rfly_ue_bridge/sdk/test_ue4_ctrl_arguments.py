@@ -288,12 +288,16 @@ def test_ids_of_numpy_are_asked_for(ue, windows, waits, integer):
         assert text_of(windows.take()) == "RflyReqObjData 1 7 0"
     ue.reqCamCoptObj(type=0, objName=integer(3))
     assert text_of(windows.take()) == "RflyReqObjData 0 3 0"
+
     ue.reqCamCoptObj(type=2, objName=np.array(["Tree"]))
     assert text_of(windows.take()) == "RflyReqObjData 2 Tree 0"
+
     ue.sendUE4Destroy(integer(7), integer(0))
     assert text_of(windows.take()) == "RflyDelVehicles 7"
+
     ue.sendUE4SetStencilValueByCopterID(integer(7), integer(5), 0)
     assert text_of(windows.take()) == "RflySetStencilValueByCopterID 7 5"
+
     for send in (ue.sendUE4Pos, ue.sendUE4PosNew, ue.sendUE4PosScale, ue.sendUE4PosFull):
         send(integer(7), integer(3), windowID=integer(0))
         assert struct.unpack_from("<2i", windows.take(), 4) == (7, 3)

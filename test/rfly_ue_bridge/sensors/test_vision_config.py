@@ -71,6 +71,7 @@ def test_comments_and_last_commas(tmp_path):
         file.write_text(text, encoding=encoding)
         assert VisionConfig.read(file) == config({})
     file.write_text(text.replace("// sensors", "// 传感器"), encoding="gb18030")
+
     assert VisionConfig.read(file) == config({})
 
 

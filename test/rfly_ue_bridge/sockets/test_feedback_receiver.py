@@ -293,4 +293,5 @@ def test_a_flood_takes_little_of_the_processor_and_no_memory_and_its_losses_are_
         assert len(receiver) == 4096
         assert counters["overflow"] == counters["received"] - 4096
         receiver.close()
+
     assert receiver.counters["system_dropped"] == counters["system_dropped"]

@@ -119,6 +119,7 @@ def test_system_that_cannot_cut_gets_single_datagrams(three_windows, sender_to, 
 def test_one_window_by_its_index(three_windows, sender_to):
     port, held = three_windows
     sender = sender_to("127.0.0.1", port, 2)
+
     assert sender.send_to(1, b"b") == ""
     assert sender.send_to(2, b"c") == ""  # beyond the configured windows: whatever the id
     assert sender.send_to(-1, b"all") == ""

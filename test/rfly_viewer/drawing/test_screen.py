@@ -90,6 +90,7 @@ def test_the_nearest_of_labels_that_cover_each_other_is_shown():
         False,
     ]
     assert labels_with_room(from_above(100.0), feet[:2], np.full((2, 2), 18.0), none[:2]).all()
+
     higher = np.array([(0.0, 0, 0), (0, 10, 0)])  # 20 pixels above each other
     assert labels_with_room(
         from_above(100.0), higher, np.tile((90.0, 18.0), (2, 1)), none[:2]

@@ -153,6 +153,7 @@ def test_a_moving_camera_always_sees_the_whole_map_once(levels, rough):
             check_cover(browser.shown())
         assert levels.is_settled
         assert sum(not node.visible for node in browser.scene.nodes.values()) == 0
+
     assert browser.shown() == [ROOT]
 
 
@@ -339,6 +340,7 @@ def test_walls_bend_no_normals_of_the_ground(imagery):
         np.add.at(normals, corner, facing)
     ground = normals[: (terrain_levels.QUADS + 1) ** 2]
     ground /= np.linalg.norm(ground, axis=1, keepdims=True)
+
     assert ground == pytest.approx(
         np.tile([-0.3, 0.0, 1.0] / np.sqrt(1.09), (len(ground), 1)), abs=1e-4
     )

@@ -149,6 +149,7 @@ def test_contacts_with_each_other_and_with_the_ground():
         ),
         flat_ground(),
     )
+
     assert found.crash_type.tolist() == [12, 11, 0, -2, 0, 0]
     assert found.point_ned[0] == pytest.approx([0.45, 0, -5])
     assert found.point_ned[3] == pytest.approx([50, 0, 0.2], abs=0.11)

@@ -136,6 +136,7 @@ def test_the_last_state_of_an_id_counts_whatever_packet_it_came_in():
         8: 5.0,
     }
     assert dict(zip(batch.id.tolist(), batch.position_ned[:, 0].tolist(), strict=True)) == expected
+
     [batch], _ = read(later, simple(8, 5.0), simple(7, 1.0))
     expected = {
         7: 1.0,

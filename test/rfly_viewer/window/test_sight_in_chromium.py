@@ -56,6 +56,7 @@ def test_the_far_side_of_a_wall_is_tinted_as_hidden(wall, place):
         np.testing.assert_allclose(tints(alone, x, 20.0), [*colour, 255.0 * share], atol=1.0)
         np.testing.assert_allclose(tints(above, x, 20.0), [*white, 255.0], atol=1.0)
         np.testing.assert_allclose(tints(above, x, 95.0), tints(alone, x, 95.0), atol=1.0)
+
     assert found.over(picture).pixel == pytest.approx(2.0)
     assert f"{found.seen.mean():.0%}" in found.legend()
 
