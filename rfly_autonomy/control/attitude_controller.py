@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_amphibious.vehicle.rotor_wrench import rotor_matrix
+from rfly_autonomy.control.command_age import CommandAge
 from rfly_autonomy.control.flight_laws import (
     TOLERANCE,
     attitude_of,
@@ -293,16 +294,23 @@ class AttitudeController:
         self.observer = MomentObserver(params, np.ones(3))
         self.set_gains(params, params.attitude_frequency if frequency is None else frequency)
         self._inertia = params.total_inertia
+        self.command_age = CommandAge(params.rotors, params.hover_speed)
+        """Age of the commands that the rotors obey."""
+
         self.reset()
 
     def reset(self) -> None:
         """Return to the initial state: all rotors stand still and can turn."""
         self.set_failed_rotors(())
+        self.command_age.reset()
         self.commanded = np.zeros(self.params.rotors)
         """Last rotor speeds, (rotors,), rad/s."""
 
         self.expected = np.zeros(self.params.rotors)
-        """Rotor speeds by the lag after their commands, (rotors,), rad/s."""
+        """Rotor speeds by the lag after the commands that they obey, (rotors,), rad/s."""
+
+        self._prompt = self.expected
+        """The same if commands acted at once."""
 
     def set_gains(self, params: VehicleParameters, frequency: float) -> None:
         """Use these parameters' gains and this frequency (rad/s) in roll and pitch."""
@@ -346,8 +354,11 @@ class AttitudeController:
         else:
             self.observer.skip()
         keep = math.exp(-dt / self.params.rotor_lag)
-        self.expected = self.commanded + keep * (self.expected - self.commanded)
+        self._prompt = self.commanded + keep * (self._prompt - self.commanded)
+        self.expected = self.command_age.go_on(self._prompt, dt)
         if self._failed:
+            self._prompt[self._failed] = self._turning[self._failed]
+            self.expected = self.expected.copy()
             self.expected[self._failed] = self._turning[self._failed]
 
     def rotor_speeds(self, setpoint: AttitudeSetpoint | None, motion: EstimatedMotion) -> Floats:

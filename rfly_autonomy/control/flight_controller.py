@@ -73,6 +73,9 @@ IMU_TIMEOUT = 0.1
 ENCODER_TIMEOUT = 0.2
 """Age from which speeds of rotors are too old to compare with their commands, s."""
 
+LATE = 0.03
+"""Age of the rotor commands beyond the known delay from which the link is at fault, s."""
+
 MOST_TILT = 0.25
 """Standard deviation of the tilt above which an estimate without IMU does not show it, rad."""
 
@@ -104,9 +107,10 @@ class FlightController:
     IMU shows how the vehicle moves on.
 
     `sensors`: sensors of the vehicle and their places; None: the shipped set of the vehicle's name.
-    `delay` (s): from a sample until its command acts; the attitude loop is made slower for it. A
-    motion command older than `command_timeout` (s) is lost. `trust_limits`: of the estimate's
-    uncertainty. `attitude_law`: by default the geometric one. `rotor_command`: what it commands.
+    `delay` (s): known one from a sample until its command acts; the loops are made slower for it,
+    and for a longer one that the encoders show. A motion command older than `command_timeout` (s)
+    is lost. `trust_limits`: of the estimate's uncertainty. `attitude_law`: by default the geometric
+    one. `rotor_command`: what it commands.
     """
 
     def __init__(
@@ -131,9 +135,7 @@ class FlightController:
         self._imu = self.sensors.imu
         self._height = self.sensors.height
         self._delay = delay
-        self.attitude_loop = AttitudeController(
-            params, self.attitude_frequency_of(params), attitude_law
-        )
+        self.attitude_loop = AttitudeController(params, None, attitude_law)
         self._torque_law = RotorTorqueLaw(params) if rotor_command == "torque" else None
         self.command_timeout = command_timeout
         self.trust = EstimateTrust(trust_limits)
@@ -147,7 +149,8 @@ class FlightController:
 
         It is below the parameters' if motors and delay are too slow.
         """
-        return attitude_frequency(params.attitude_frequency, params.rotor_lag, self._delay)
+        delay = max(self._delay, self.attitude_loop.command_age.age)
+        return attitude_frequency(params.attitude_frequency, params.rotor_lag, delay)
 
     def set_gains(self, params: VehicleParameters) -> None:
         """Use the gains of these parameters, in flight too.
@@ -155,8 +158,16 @@ class FlightController:
         All other parameters have to stay the same.
         """
         self.params = self.flight_modes.params = params
-        self.attitude_loop.set_gains(params, self.attitude_frequency_of(params))
         self.flight_modes.position_controller.set_gains(params)
+        self._adapt_to_delay()
+
+    def _adapt_to_delay(self) -> None:
+        """Fly as gently as delay and age of the commands need."""
+        params = self.params
+        frequency = self.attitude_frequency_of(params)
+        self.attitude_loop.set_gains(params, frequency)
+        share = frequency / params.attitude_frequency
+        self.flight_modes.position_controller.softness = share
 
     def reset(self) -> None:
         """Return to the initial state: disarmed, without any knowledge.
@@ -169,6 +180,7 @@ class FlightController:
         self.trust.reset()
         self.logic = ModeLogic(Mode.DISARMED)
         self.flight_modes = FlightModes(self.params, self.logic, self.attitude_loop)
+        self._adapt_to_delay()
         self._dead_reckoning = DeadReckoning(self._imu)
         self._clearance = Clearance(self.params, self._height)
         self._wheels = WheelContact(self.params)
@@ -205,6 +217,8 @@ class FlightController:
         """True while the simulation's fail-safe commands the rotors."""
 
         self._since_update = 0.0
+        self._stepped_at = -math.inf
+        """Time of the newest sample of the last step, s."""
 
         self.rotor_watch = RotorWatch(self.params)
         """Watch over the rotors."""
@@ -225,6 +239,14 @@ class FlightController:
     def failed_rotors(self) -> tuple[int, ...]:
         """Rotors (from 0) that no longer turn, as reported or noticed."""
         return tuple(sorted(self.flight_modes.failed_rotors))
+
+    @property
+    def warnings(self) -> dict[str, str]:
+        """Texts about rotors, encoders and the link to the rotors, by the part's name."""
+        found = dict(self.rotor_watch.warnings)
+        if self.attitude_loop.command_age.age > self._delay + LATE:
+            found["link"] = "the link brings rotor commands late or loses them"
+        return found
 
     @property
     def is_ready(self) -> bool:
@@ -489,6 +511,7 @@ class FlightController:
             slow = self.trust.update(estimate) >= Trust.SLOW
             self.flight_modes.position_controller.max_speed = CAREFUL_SPEED if slow else MAX_SPEED
             self.flight_modes.knows_speed = not slow and _knows_heading(estimate)
+        self._stepped_at = self.time
 
         # rotors stay off before anything is known
         if reckoning.estimate is None:
@@ -709,11 +732,25 @@ class FlightController:
             return
 
         loop = self.attitude_loop
+        ahead = time - self._stepped_at
+        self._measure_command_age(speeds, ahead)
+        possible = loop.command_age.possible(ahead)
         force, observer = self._rotor_witnesses
         loads = self._wheels.loads(self.time)
-        watch.update(time, speeds, loop.expected, loop.commanded, force, observer, loads)
+        watch.update(time, speeds, loop.expected, loop.commanded, force, observer, loads, possible)
         loop.note_speeds(watch.believed)
         self._lose_rotors()
+
+    def _measure_command_age(self, speeds: Floats, ahead: float) -> None:
+        """Learn how old the commands are that the rotors obey.
+
+        `speeds`: measured, (rotors,), rad/s. `ahead`: their time after the last step, s.
+        """
+        link = self.attitude_loop.command_age
+        before = link.age
+        link.measure(speeds, ahead)
+        if link.age != before:
+            self._adapt_to_delay()
 
     def _check_unmeasured_rotors(self) -> None:
         """Find the rotors that do not follow their commands, while no encoder shows them."""

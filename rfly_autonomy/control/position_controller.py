@@ -36,6 +36,9 @@ class PositionController:
         self.max_speed = MAX_SPEED
         """Largest speed that the position error may demand, by axis, m/s."""
 
+        self.softness = 1.0
+        """Share of the level gains that a slow attitude loop allows."""
+
     def set_gains(self, params: VehicleParameters) -> None:
         """Use the gains of these parameters; the integral stays."""
         self._max_tilt = params.max_tilt
@@ -65,13 +68,13 @@ class PositionController:
         max_tilt: float | None = None,
     ) -> Floats:
         """Return the wanted specific thrust, (3,), world, m/s²; `frozen` keeps the integral."""
-        wanted = np.clip(
-            self.position_gain * np.asarray(position_error, float), -self.max_speed, self.max_speed
-        )
+        share = np.array((self.softness, self.softness, 1.0))
+        way = self.position_gain * share * np.asarray(position_error, float)
+        wanted = np.clip(way, -self.max_speed, self.max_speed)
         ahead = np.asarray(velocity_ahead, float)
         if self.max_speed < MAX_SPEED:
             ahead = np.clip(ahead, -self.max_speed, self.max_speed)
-        error = wanted + ahead - np.asarray(velocity, float)
+        error = share * (wanted + ahead - np.asarray(velocity, float))
 
         most = self._max_tilt if max_tilt is None else max_tilt
         gain = self.velocity_gain

@@ -190,13 +190,14 @@ class RotorWatch:
         force: float = math.nan,
         observer: MomentObserver | None = None,
         loads: Floats | None = None,
+        possible: Floats | None = None,
     ) -> None:
         """Take in measured speeds, (rotors,), rad/s, at a time, s.
 
         `expected`: by the lag after their commands `commanded`, (rotors,), rad/s. `force`: measured
         specific force along the body's z axis, m/s²; NaN: unknown. `observer`: of the moments that
         the expected speeds leave open; None: unknown. `loads`: of the wheels, (wheels,), N; None:
-        unknown.
+        unknown. `possible`: speeds by commands of other ages, (k, rotors), rad/s; None: of none.
         """
         period = self._begin(time)
         repeats = np.array_equal(speeds, self._speeds)
@@ -206,7 +207,9 @@ class RotorWatch:
         else:
             self._repeats_for = 0.0
             self._all_lie = False
-            self._watch_speeds(speeds, expected, commanded, force, observer, loads, period)
+            self._watch_speeds(
+                speeds, expected, commanded, force, observer, loads, possible, period
+            )
         self._watch_motion(expected, force, observer, period)
 
     def update_unmeasured(
@@ -264,11 +267,15 @@ class RotorWatch:
         force: float,
         observer: MomentObserver | None,
         loads: Floats | None,
+        possible: Floats | None,
         period: float,
     ) -> None:
         """Compare speeds with their commands, `period` seconds after the last ones."""
         low = np.minimum(expected, commanded)
         high = np.maximum(expected, commanded)
+        if possible is not None:
+            low = np.minimum(low, possible.min(axis=0))
+            high = np.maximum(high, possible.max(axis=0))
         hover = self._params.hover_speed
         stands = (low > WATCHED_SHARE * hover) & (speeds < STANDS_SHARE * low)
         sagged = np.minimum(low, SAG_SHARE * self._params.max_rotor_speed)

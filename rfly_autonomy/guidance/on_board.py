@@ -144,7 +144,7 @@ class OnBoard:
         A rotor is "rotor 1" …; the reason of an aborted mission is that of the part "ABORT".
         """
         watch = self.flight.rotor_watch
-        found = dict(watch.warnings)
+        found = self.flight.warnings
         for rotor in self.flight.failed_rotors:
             name = f"rotor {rotor + 1}"
             found[name] = watch.failed.get(rotor, f"{name} failed")

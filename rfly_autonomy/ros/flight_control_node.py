@@ -301,7 +301,7 @@ class FlightControlTopics:
             (missing, unknown, f"not known: {', '.join(missing)}"),
             (flight.trust.level, WARN, f"the estimate is {flight.trust.text}"),
             (flight.failed_rotors, WARN, f"rotor {self._failed_rotors} failed"),
-            (flight.rotor_watch.warnings, WARN, "; ".join(flight.rotor_watch.warnings.values())),
+            (flight.warnings, WARN, "; ".join(flight.warnings.values())),
             (self._commands.loss, WARN, self._commands.loss),
             (True, OK, flight.mode.value),
         ]

@@ -1,0 +1,128 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""Age of the commands that the rotors obey, by their encoders.
+
+Theory of operation. A link that delays commands, or loses some, lets all rotors turn as they should
+have turned some time ago, while a rotor at fault differs from the others. So the rotors obey
+commands of the age by which the speeds of most of them change as expected: a bias of the encoders
+changes nothing. Only commands that change show it; until they do, the age stays. Rotors that answer
+commands of changing ages turn between the speeds that belong to these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rfly_common.arrays import Floats
+
+AGE_STEP = 0.01
+"""Step of the ages that are told apart, s: one period of the encoders."""
+
+MOST_AGE = 0.2
+"""Largest age, s: the vehicle drops older commands."""
+
+AGE_TIME = 0.2
+"""Time over which deviations are averaged, s."""
+
+CHANGE_TIME = 0.3
+"""Time in which deviations have to change to show an age, s: those of a bias are steady."""
+
+BETTER = 0.6
+"""Share of the deviation by the present age up to which that by another one is better."""
+
+LEAST_SHARE = 0.002
+"""Deviation that shows anything, as a share of the speed in hover."""
+
+SPREAD = 0.03
+"""Commands are at most this much older than most of those that rotors obey, s."""
+
+
+class CommandAge:
+    """Age of the commands that rotors obey, and the speeds that they have by such commands."""
+
+    def __init__(self, rotors: int, hover_speed: float) -> None:
+        self._ages = np.linspace(0.0, MOST_AGE, round(MOST_AGE / AGE_STEP) + 1)
+        self._least = LEAST_SHARE * hover_speed
+        self._rotors = rotors
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all commands."""
+        self.age = 0.0
+        """Age of the commands that the rotors obey, s."""
+
+        self._clock = 0.0
+        self._measured_at = 0.0
+        """Time of the last measured speeds, s."""
+
+        self._times = deque((0.0,))
+        self._speeds = deque((np.zeros(self._rotors),))
+        """Speeds by prompt commands, each (rotors,), rad/s, at these times."""
+
+        self._past: deque[tuple[float, Floats]] = deque()
+        """Deviations from the speeds by commands of each age, (ages, rotors), rad/s, with times."""
+
+        self._deviations = np.zeros(len(self._ages))
+        """Averaged changes of those by which most rotors deviate, (ages,), rad/s."""
+
+    def go_on(self, speeds: Floats, dt: float) -> Floats:
+        """Take in speeds by prompt commands, (rotors,), rad/s, dt seconds later.
+
+        Return those by commands of the present age.
+        """
+        self._clock += dt
+        self._times.append(self._clock)
+        self._speeds.append(speeds)
+        while self._times[0] < self._clock - 2.0 * MOST_AGE:
+            self._times.popleft()
+            self._speeds.popleft()
+        return speeds if self.age == 0.0 else self.speeds(0.0)
+
+    def speeds(self, ahead: float) -> Floats:
+        """Return the speeds by commands of the present age, (rotors,), rad/s.
+
+        `ahead`: of the last speeds taken in, s; negative for an earlier time.
+        """
+        return self._speeds[int(self._rows(np.array([self.age]), ahead)[0])]
+
+    def possible(self, ahead: float) -> Floats:
+        """Return the speeds by commands that are as old or newer, or a bit older, (k, rotors)."""
+        if self.age == 0.0:
+            return self.speeds(ahead)[None]
+        oldest = min(self.age + SPREAD, MOST_AGE)
+        first, last = self._rows(np.array([oldest, 0.0]), ahead).tolist()
+        return np.array([self._speeds[row] for row in range(first, last + 1)])
+
+    def measure(self, speeds: Floats, ahead: float) -> None:
+        """Learn the age from measured speeds, (rotors,), rad/s."""
+        time = self._clock + ahead
+        period = min(max(time - self._measured_at, 0.0), AGE_TIME)
+        self._measured_at = time
+        is_new = self._clock < MOST_AGE + CHANGE_TIME
+        if is_new or not np.isfinite(speeds).all():
+            return
+
+        # changes of the deviations by each age
+        due = np.array([self._speeds[row] for row in self._rows(self._ages, ahead).tolist()])
+        self._past.append((time, speeds - due))
+        while self._past[0][0] < time - CHANGE_TIME - 1e-9:
+            self._past.popleft()
+        changes = np.abs(self._past[-1][1] - self._past[0][1])
+        most = np.sort(changes, axis=1)[:, (self._rotors - 1) // 2]
+        self._deviations -= math.expm1(-period / AGE_TIME) * (most - self._deviations)
+
+        # the best age, if it is much better
+        best = int(np.argmin(self._deviations))
+        present = float(self._deviations[round(self.age / AGE_STEP)])
+        if present > self._least and self._deviations[best] < BETTER * present:
+            self.age = float(self._ages[best])
+
+    def _rows(self, ages: Floats, ahead: float) -> NDArray[np.intp]:
+        """Return the places of the speeds by commands of ages, (k,), s."""
+        rows = np.searchsorted(np.array(self._times), self._clock + ahead - ages + 1e-9) - 1
+        return np.clip(rows, 0, len(self._times) - 1)
