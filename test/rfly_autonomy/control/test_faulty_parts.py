@@ -691,3 +691,31 @@ def test_an_encoder_that_follows_its_rotor_again_is_believed_again():
     assert 3.9 < believed < 4.2
     assert 5.1 < second < 6.4
     assert not rig.flight.failed_rotors
+
+
+@pytest.mark.parametrize(("deviation", "brakes"), [(0.34, True), (0.36, False)])
+def test_a_vehicle_that_does_not_know_its_heading_does_not_brake(deviation, brakes):
+    """Beyond a standard deviation of 0.35 rad, 20°, it would push in a wrong direction."""
+    rig = Rig("scale", airborne=3.0)
+    known = rig.estimate
+    covariance = np.diag([1e-4] * 8 + [deviation**2])
+    rig.estimate = lambda samples: known(samples)._replace(covariance=covariance)
+    rig.run(0.1)
+    assert rig.flight.flight_modes.knows_speed is brakes
+
+
+def test_a_second_weak_rotor_beside_a_lost_one_is_made_up_for():
+    """The others learn the moment that it lacks, 0.2 of its thrust at its lever."""
+    rig = Rig("scale", airborne=3.0)
+    rig.sim.inject(Fault(0.5, "rotor_1", FaultKind.OFF, ()))
+    rig.sim.inject(Fault(1.0, "rotor_3", FaultKind.PARTIAL, (0.8,)))
+    rig.run(1.0, lambda r: r.flight.set_target((0.0, 0.0, 3.0)))
+    assert rig.flight.failed_rotors == (0,)
+
+    run = rig.run(3.0)
+    p = rig.params
+    loop = rig.flight.attitude_loop
+    lack = 0.2 * p.thrust_coefficient * loop.commanded[2] ** 2
+    assert loop.observer.moment[0] == pytest.approx(-lack * p.rotor_position[2, 1], rel=0.1)
+    assert np.abs(run.pitch[-100:]).max() < 0.05
+    assert np.hypot(run.vx, run.vy)[-100:].max() < 0.5
