@@ -7,7 +7,8 @@ Theory of operation. A link that delays commands, or loses some, lets all rotors
 have turned some time ago, while a rotor at fault differs from the others. So the rotors obey
 commands of the age by which the speeds of most of them change as expected: a bias of the encoders
 changes nothing. Only commands that change show it; until they do, the age stays. Rotors that answer
-commands of changing ages turn between the speeds that belong to these.
+commands of changing ages turn between the speeds that belong to these. So does a steering by its
+angle.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ BETTER = 0.6
 """Share of the deviation by the present age up to which that by another one is better."""
 
 LEAST_SHARE = 0.002
-"""Deviation that shows anything, as a share of the speed in hover."""
+"""Deviation that shows anything, as a share of the usual speed."""
 
 SPREAD = 0.03
 """Commands are at most this much older than most of those that rotors obey, s."""
@@ -45,9 +46,10 @@ SPREAD = 0.03
 class CommandAge:
     """Age of the commands that rotors obey, and the speeds that they have by such commands."""
 
-    def __init__(self, rotors: int, hover_speed: float) -> None:
+    def __init__(self, rotors: int, usual: float) -> None:
+        """`usual`: usual speed of the rotors, by which changes are judged, rad/s."""
         self._ages = np.linspace(0.0, MOST_AGE, round(MOST_AGE / AGE_STEP) + 1)
-        self._least = LEAST_SHARE * hover_speed
+        self._least = LEAST_SHARE * usual
         self._rotors = rotors
         self.reset()
 

@@ -13,6 +13,7 @@ import numpy as np
 from rfly_amphibious.sensors.samples import JointSamples
 from rfly_amphibious.vehicle.ackermann import virtual_steering
 from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.command_age import CommandAge
 from rfly_autonomy.control.speed_controller import steering_lever
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
@@ -43,6 +44,9 @@ TURNING_TIME = 0.3
 
 LEAST_SHARE = 0.7
 """Share of the expected turn below which the steering turns too little."""
+
+USUAL_ANGLE = 2.0
+"""Angle by which the age of commands is judged, rad: changes of 0.004 rad count."""
 
 LONGEST_GAP = 0.1
 """Longest time between two readings that counts, s."""
@@ -182,7 +186,8 @@ class _Turning:
 class SteeringWatch:
     """Watch over the steering: `text` says how it fails to follow its command, else it is empty.
 
-    The angle is expected by the lag and the largest rate of the steering. A steering that makes a
+    The angle is expected by the lag and the largest rate of the steering, after commands that may
+    come late: a steering that follows some time later is sound. A steering that makes a
     share of its turns is found by the covariance of both angles long before their difference is
     large. Encoders that repeat all their readings show nothing. If the vehicle turns as the
     expected angle makes it turn, rather than as the measured one does, the encoder is wrong and not
@@ -192,12 +197,17 @@ class SteeringWatch:
     def __init__(self, params: VehicleParameters) -> None:
         self._params = params
         self._lever = steering_lever(params)
+        self._command_age = CommandAge(1, USUAL_ANGLE)
         self.reset()
 
     def reset(self) -> None:
         """Forget what was measured."""
         self._last: JointSamples | None = None
+        self._prompt = math.nan
+        """Expected angle if commands act at once, rad."""
+
         self._expected = math.nan
+        self._command_age.reset()
         self._off_for = 0.0
         self._turning = _Turning()
         self._little_for = 0.0
@@ -216,20 +226,22 @@ class SteeringWatch:
             return
         self._last = joints
         if last is None:
-            self._expected = measured
+            self._prompt = measured
             return
 
         # the angle that is due
         period = min(max(float(joints.time[-1] - last.time[-1]), 0.0), LONGEST_GAP)
         p = self._params
         wanted = min(max(commanded, -p.max_steering), p.max_steering)
-        turn = (1.0 - math.exp(-period / p.steering_lag)) * (wanted - self._expected)
+        turn = (1.0 - math.exp(-period / p.steering_lag)) * (wanted - self._prompt)
         most = period * p.max_steering_rate
-        self._expected += min(max(turn, -most), most)
+        self._prompt += min(max(turn, -most), most)
+        self._expected = float(self._command_age.go_on(np.array([self._prompt]), period)[0])
 
         # encoders that are stuck or wrong
         if np.array_equal(joints.wheel_angle[-1], last.wheel_angle[-1]):
             return
+        self._command_age.measure(np.array([measured]), 0.0)
         is_off = abs(measured - self._expected) > STEERING_OFF
         is_little = False
         if abs(speed) > FAST_ENOUGH:

@@ -165,6 +165,23 @@ def test_a_steering_that_turns_half_is_told_from_small_turns(measured, turns, fo
     assert bool(watch.text) is found
 
 
+@pytest.mark.parametrize(("late", "share", "found"), [(0.12, 1.0, False), (0.08, 0.5, True)])
+def test_a_steering_that_obeys_late_commands_is_sound(late, share, found):
+    """It makes all of its turns, or half of them; commands change after 1 s of a straight way."""
+    watch = SteeringWatch(VehicleParameters.load("scale"))
+
+    def command(time):
+        return 0.2 * math.sin(4.0 * max(time - 1.0, 0.0))
+
+    angle = 0.0
+    for tick in range(400):
+        time = 0.01 * tick
+        angle += (1.0 - math.exp(-0.01 / 0.03)) * (share * command(time - late) - angle)
+        yaw_rate = 2.0 * math.tan(angle) / 0.66
+        watch.update(readings(time, angle, 18.0 * time), command(time), 2.0, yaw_rate)
+    assert bool(watch.text) is found
+
+
 def test_with_a_stuck_steering_it_stops_instead_of_circling():
     """The vehicle once circled to the end of the mission."""
     rig = Rig("scale", rate=100.0)
