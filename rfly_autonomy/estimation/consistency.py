@@ -49,6 +49,7 @@ from rfly_autonomy.estimation.speed_consistency import (
     WHEELS_SLIDE,
     begin_free_velocity,
     begin_slide,
+    forget_velocity_off,
     verdict,
 )
 from rfly_common.kernels.jit import inner_kernel
@@ -215,7 +216,7 @@ def reacquire_velocity(x: Any, book: Any, p: Any, residual: Any, c: Any) -> None
     variance = book.free_variance + residual[0] ** 2 + residual[1] ** 2
     begin_free_velocity(x, book, residual, variance)
     book.realigned_at = book.time
-    book.misfits[filter_records.GPS_VELOCITY] = 0.0
+    forget_velocity_off(book)
     change = 0.0
     for i in range(3):
         p[VELOCITY + i, VELOCITY + i] += residual[i] * residual[i]
@@ -244,6 +245,7 @@ def vote_on_attitude(x: Any, book: Any, p: Any, c: Any) -> None:
     book.realigned_at = book.time
     for sensor in range(len(filter_records.SENSORS)):
         book.misfits[sensor] = 0.0
+    forget_velocity_off(book)
     for i in range(3):
         clear_error(p, VELOCITY + i)
         clear_error(p, ATTITUDE + i)

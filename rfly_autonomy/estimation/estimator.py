@@ -38,7 +38,7 @@ from rfly_autonomy.estimation.filter_records import (
     SENSORS,
     WHEEL_SPEED,
 )
-from rfly_autonomy.estimation.reading_times import LATE, ReadingTimes
+from rfly_autonomy.estimation.reading_times import LATE, LEAP, ReadingTimes
 from rfly_autonomy.estimation.rewinding_filter import RewindingFilter
 from rfly_autonomy.estimation.rotor_motion import LONGEST_GAP, RotorModel, RotorMotion
 from rfly_autonomy.estimation.speed_consistency import SLIDE_FLOOR, SLIDE_LIMIT
@@ -72,6 +72,8 @@ DOUBT_TIME = 2.0
 """Time for which the IMU is in doubt after the motion was estimated anew, s."""
 FAST_SPIN = 3.0
 """Rate above which the antenna of a GPS swings, rad/s: its readings seem noisy."""
+JOLT = 0.1
+"""Rate of a strut above which a step or rough ground shakes the IMU, m/s: it seems noisy."""
 MOST_MISFITS = 0.8
 """Share of readings that do not fit well above which a sensor is at fault."""
 LONGEST_SLIP = 60.0
@@ -94,6 +96,9 @@ _KINDS_OF = {
 }
 """Kinds of the measurements of each sensor that can be stuck."""
 
+_PARTS = ("wheel_loads", "encoders", "gps", "magnetometer", "barometer", "imu", "height")
+"""Sensors of the measurements, in the order of their kinds."""
+
 _OUTVOTED_BY = {"magnetometer": MAGNETOMETER, "barometer": BAROMETER, "encoders": WHEEL_SPEED}
 """Measurement of each sensor that the others outvote."""
 
@@ -104,6 +109,10 @@ REPEATS = ("repeats its readings: left out", "repeat their readings: left out")
 SILENT = ("is silent", "are silent")
 LOSES = ("loses many of its readings", "lose many of their readings")
 COMES_LATE = ("comes late by {:.2f} s", "come late by {:.2f} s")
+IS_AHEAD = (
+    "is ahead of the others by {:.2f} s: left out",
+    "are ahead of the others by {:.2f} s: left out",
+)
 MISFITS = ("does not fit the other sensors: left out", "do not fit the other sensors: left out")
 """Texts about one sensor, and about several."""
 
@@ -190,6 +199,8 @@ class StateEstimator:
 
         self._stuck = StuckSensors(self.sensors)
         self._times = ReadingTimes(self.sensors)
+        self._ahead: set[str] = set()
+        """Sensors whose readings are ahead of the others."""
         self._loads = LoadWatch(self.vehicle)
         self._flight_loads = FlightLoads(self.vehicle)
         self._turns = TurnWatch(
@@ -204,6 +215,9 @@ class StateEstimator:
 
         self._spun_at = -math.inf
         """Time at which the vehicle last span fast, s."""
+
+        self._jolted_at = -math.inf
+        """Time at which a strut last moved fast, s."""
 
         self._outvoted: set[str] = set()
         self._coasted_at = -math.inf
@@ -339,13 +353,17 @@ class StateEstimator:
             faults[part] = _text(part, SILENT)
         for part, age in self._times.late(now).items():
             faults.setdefault(part, _text(part, COMES_LATE).format(age))
+        for part, lead in self._times.ahead.items():
+            faults.setdefault(part, _text(part, IS_AHEAD).format(lead))
         if np.linalg.norm(self._current("rates")) > FAST_SPIN:
             self._spun_at = now
-        spins = now - self._spun_at < DOUBT_TIME
-        for part in sorted(self._stuck.noisy - ({"gps"} if spins else set())):
+        shaken = {
+            part
+            for part, since in (("gps", self._spun_at), ("imu", self._jolted_at))
+            if now - since < DOUBT_TIME
+        }
+        for part in sorted(self._stuck.noisy - shaken):
             faults.setdefault(part, "is far noisier than it should be")
-        for part in sorted(self._times.lossy):
-            faults.setdefault(part, _text(part, LOSES))
         if self._flight_loads.lies:
             faults.setdefault("wheel_loads", "show load in flight: left out")
         if self._current("height_refused") and "height" not in faults:
@@ -365,6 +383,10 @@ class StateEstimator:
             faults.setdefault("gps", "has a velocity that does not fit: left out")
         for part in self._outvoted_parts():
             faults.setdefault(part, _text(part, MISFITS))
+
+        # least of all, so that it hides nothing
+        for part in sorted(self._times.lossy):
+            faults.setdefault(part, _text(part, LOSES))
         return faults
 
     def _outvoted_parts(self) -> set[str]:
@@ -478,7 +500,8 @@ class StateEstimator:
 
         `kind`: field of `SensorSamples`.
         """
-        self._hear(kind, readings)
+        if self._is_left_out(kind, readings):
+            return readings.__class__(*(field[:0] for field in readings))
         was_stuck = kind in self._stuck.stuck
         sound = self._stuck.sound(kind, readings)
         if kind in self._stuck.stuck and not was_stuck and self.initialised:
@@ -489,10 +512,18 @@ class StateEstimator:
             self._filter.forget_readings(_KINDS_OF[kind], since)
         return readings.__class__(*(field[:0] for field in readings)) if sound is None else sound
 
-    def _hear(self, part: str, readings: Any) -> None:
-        """Note the time of a sensor's newest reading."""
+    def _is_left_out(self, part: str, readings: Any) -> bool:
+        """Note the time of a sensor's newest reading; return whether it is ahead of the others."""
         if len(readings.time):
             self._times.hear(part, float(readings.time[-1]), len(readings.time))
+        ahead = self._times.ahead.keys()
+        if ahead > self._ahead and self.initialised:
+            for each in ahead - self._ahead:
+                self._filter.forget_readings(_KINDS_OF[each], self._filter.end_time)
+            if "encoders" in ahead:
+                self._rotors = RotorModel(self.vehicle)
+        self._ahead = set(ahead)
+        return part in ahead
 
     def imu(self, readings: samples.ImuSamples) -> None:
         """Take in force and rates, which carry the state on, and orientations to measure with."""
@@ -515,7 +546,8 @@ class StateEstimator:
 
     def _catch_up(self) -> None:
         """Go on from the last sample of an IMU that comes late to the newest of the encoders."""
-        if self._alignment is None and self._is_ahead(self._rotors.time):
+        leads = self._times.leads("encoders")
+        if self._alignment is None and not leads and self._is_ahead(self._rotors.time):
             self._coast(self._rotors.time)
 
     def _is_ahead(self, time: float) -> bool:
@@ -566,15 +598,18 @@ class StateEstimator:
 
         Without sound load cells the struts show which wheels are on the ground.
         """
-        self._hear("encoders", readings)
+        if self._is_left_out("encoders", readings):
+            return
         has_struts = readings.strut.shape[1] == len(self.vehicle.wheels)
         has_rotors = readings.rotor_rate.shape[1] == self.vehicle.rotors
+        if has_struts and (np.abs(readings.strut_rate) > JOLT).any():
+            self._jolted_at = float(readings.time[-1])
         for k, time in enumerate(readings.time.tolist()):
             if has_struts and self._contradicted("encoders", time, readings.strut[k]):
                 continue
             if self._turns_at_rest(time, readings.wheel_angle[k], readings.wheel_rate[k]):
                 continue
-            if has_rotors:
+            if has_rotors and not self._times.leads("encoders"):
                 self._rotors.sense(time, readings.rotor_rate[k])
                 if has_struts:
                     self._flight_loads.witness(
@@ -591,7 +626,8 @@ class StateEstimator:
 
     def wheel_loads(self, readings: samples.WheelLoadSamples) -> None:
         """Take in the wheels' loads, which show the wheels on the ground."""
-        self._hear("wheel_loads", readings)
+        if self._is_left_out("wheel_loads", readings):
+            return
         for k, time in enumerate(readings.time.tolist()):
             contradicted = self._contradicted("wheel_loads", time, readings.load[k])
             if not contradicted and not self._lies_in_flight(time, readings.load[k]):
@@ -648,7 +684,8 @@ class StateEstimator:
             return
 
         is_new = self._filter.add(kind, time, values)
-        is_ahead = time > end + SAME_TIME
+        is_ahead = time > end + SAME_TIME and not self._times.leads(_PARTS[kind])
+        is_ahead = is_ahead and (time - end <= LEAP or self._times.is_confirmed(time))
         if is_new and is_ahead and (self._is_ahead(time) or self.coasting):
             self._coast(time)
 

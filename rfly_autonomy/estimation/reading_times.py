@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""ReadingTimes: which sensors are silent, late or lose readings, by the times of these."""
+"""ReadingTimes: which sensors are silent, late, ahead or lose readings, by the times of these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ SILENT_PERIODS = 3.0
 LATE = 0.03
 """Age of a new reading, beyond the sensor's latency, from which it is late, s."""
 LATE_TIME = 0.5
-"""Time for which all readings of a sensor have to be late, s."""
+"""Time for which all readings of a sensor have to be late, or ahead, s."""
+AHEAD = 0.05
+"""Lead of a sensor before two others, which agree as closely, from which it is ahead, s."""
+LEAP = 1.0
+"""Step of a sensor's time, either way, that shows another clock, s: readings overtake by less."""
 
 SHARE_TIME = 1.0
 """Time over which the share of the due readings that come is averaged, s."""
@@ -39,6 +43,18 @@ class ReadingTimes:
 
         self._newest = -math.inf
         """Time of the newest of them, s."""
+
+        self._now = -math.inf
+        """Time of the second newest, which one that is ahead of all others does not change, s."""
+
+        self._leading = ""
+        """Sensor that is ahead of all others; empty: none."""
+
+        self._leading_since = math.inf
+        """Time since when it is, s."""
+
+        self._lead = 0.0
+        """How far it is ahead at most, s."""
 
         self._late_since: dict[str, float] = {}
         """Time since when each sensor's readings come late, s."""
@@ -78,6 +94,9 @@ class ReadingTimes:
         if part not in self._silent_after:
             return
         before = self._heard.get(part, -math.inf)
+        if before - time > LEAP:
+            self._heard[part] = before = time
+            self._newest = max(self._heard.values())
         stamp = max(before, time)
         self._average_share(part, stamp - before, count)
         self._heard[part] = stamp
@@ -88,11 +107,27 @@ class ReadingTimes:
             self._late_since.pop(part, None)
         elif len(self._heard) > 1:
             now = sorted(self._heard.values())[-2]
+            self._now = now
             self._age[part] = now - stamp
             if now - stamp <= self._late_after[part]:
                 self._late_since.pop(part, None)
             else:
                 self._late_since.setdefault(part, now)
+        if part == "imu" and (self._leading or self._newest - stamp > AHEAD):
+            self._judge_lead()
+
+    def _judge_lead(self) -> None:
+        """Find out whether the newest sensor is ahead of all others."""
+        newest = max(self._heard, key=self._heard.__getitem__)
+        *_, third, now, stamp = (-math.inf, *sorted(self._heard.values()))
+        if not (stamp - now > AHEAD and now - third <= AHEAD):
+            self._leading = ""
+            return
+        if newest != self._leading:
+            self._leading = newest
+            self._leading_since = now
+            self._lead = 0.0
+        self._lead = max(self._lead, stamp - now)
 
     def _average_share(self, part: str, gap: float, count: int) -> None:
         """Average the share of a sensor's readings that come, `gap` seconds after the last ones."""
@@ -120,7 +155,22 @@ class ReadingTimes:
     def is_late(self, part: str) -> bool:
         """Return whether the readings of a sensor have come late for a while."""
         since = self._late_since.get(part, math.inf)
-        return self._newest - since > LATE_TIME
+        return self._now - since > LATE_TIME
+
+    def leads(self, part: str) -> bool:
+        """Return whether a sensor is ahead of all others, so that its times show no silence."""
+        return part == self._leading
+
+    def is_confirmed(self, time: float) -> bool:
+        """Return whether another sensor was heard at nearly this time, s, or later."""
+        return sum(heard >= time - LEAP for heard in self._heard.values()) > 1
+
+    @property
+    def ahead(self) -> dict[str, float]:
+        """Lead, s, of the sensor whose readings have been ahead for a while."""
+        if self._leading and self._now - self._leading_since > LATE_TIME:
+            return {self._leading: self._lead}
+        return {}
 
     def late(self, now: float) -> dict[str, float]:
         """Return the ages, s, of the sensors whose readings have come late for a while."""

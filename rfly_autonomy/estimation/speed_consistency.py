@@ -157,11 +157,20 @@ def judge_wheels(
 
 
 @inner_kernel
+def forget_velocity_off(book: Any) -> None:
+    """Begin to judge the GPS velocity anew: its earlier innovations were those of another error."""
+    book.misfits[filter_records.GPS_VELOCITY] = 0.0
+    book.velocity_off_square = 0.0
+    for i in range(3):
+        book.velocity_off[i] = 0.0
+
+
+@inner_kernel
 def begin_slide(x: Any, book: Any, p: Any) -> None:
     """Begin anew with the small filter's velocity: sliding wheels have dragged the other along."""
     book.wheels_slide = 1.0
     book.slide_since = book.time
-    book.misfits[filter_records.GPS_VELOCITY] = 0.0
+    forget_velocity_off(book)
     for i in range(2):
         clear_error(p, VELOCITY + i)
         p[VELOCITY + i, VELOCITY + i] = book.free_variance + SLIDE_FLOOR * SLIDE_FLOOR

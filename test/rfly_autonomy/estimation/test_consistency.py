@@ -25,9 +25,20 @@ from scipy.stats import chi2
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.estimation import consistency, speed_consistency
 from rfly_autonomy.estimation.consistency import correct_climb, predict_climb
+from rfly_autonomy.estimation.error_state import ERRORS
 from rfly_autonomy.estimation.estimator import StateEstimator
-from rfly_autonomy.estimation.filter_records import BOOK, MAGNETOMETER, WHEEL_SPEED
+from rfly_autonomy.estimation.estimator_parameters import constants_of
+from rfly_autonomy.estimation.filter_records import (
+    BOOK,
+    GPS_VELOCITY,
+    MAGNETOMETER,
+    STATE,
+    WHEEL_SPEED,
+)
+from rfly_autonomy.estimation.stuck_readings import StuckSensors
 
 
 def from_above(ticks, height, change):
@@ -197,6 +208,17 @@ def test_a_pressure_that_drifts_as_in_a_storm_is_no_fault(flown, hop):
     assert np.percentile(off, 95) < 5.0
 
 
+def test_without_a_gps_a_drifting_pressure_moves_the_altitude_no_further_than_it_says(flown, hop):
+    """The map's ground holds the altitude, if the barometer's bias may follow the weather."""
+    estimator = new_estimator(hop)
+
+    def blind():
+        for tick, truth in with_pressure(flown, 2.5, lambda since: since):
+            yield dataclasses.replace(tick, gps=tick.gps if truth[2] < 0.5 else None), truth
+
+    assert np.percentile(vertical_errors(blind(), estimator, 2.5), 95) < 3.0
+
+
 def test_the_small_filter_of_the_climb_is_a_kalman_filter():
     """The same in matrices: x = F x + B u, P = F P Fᵀ + Q, K = P Hᵀ / S, P - K S Kᵀ."""
     book = np.zeros(1, BOOK)[0]
@@ -218,6 +240,64 @@ def test_the_small_filter_of_the_climb_is_a_kalman_filter():
         spread = spread - np.outer(gain, row @ spread)
     assert (book.free_altitude, book.free_climb) == pytest.approx(mean)
     assert book.free_p == pytest.approx(spread[[0, 0, 1], [0, 1, 1]])
+
+
+def test_a_second_error_of_the_imu_is_not_taken_for_noise_of_the_gps(monkeypatch):
+    """Innovations of 0.5 s to the east led to new motion; those to the west are another error."""
+    for module in (consistency, speed_consistency):
+        for name, value in vars(module).copy().items():
+            if hasattr(value, "py_func"):
+                monkeypatch.setattr(module, name, value.py_func)
+    vehicle = VehicleParameters.load("scale")
+    constants = constants_of(PARAMETERS, SENSORS, vehicle, 0.0, True)
+    x = np.zeros(1, STATE)[0]
+    book = np.zeros(1, BOOK)[0]
+    book.time = book.last_measured[GPS_VELOCITY] = 100.0
+    covariance = 0.01 * np.eye(ERRORS)
+    for innovation in (np.array((1.0, 0.0, 0.0)), np.array((-1.0, 0.0, 0.0))):
+        for _ in range(5):
+            book.time += 0.1
+            assert book.realigned_at < book.time - 0.05
+            consistency.average_velocity(book, innovation, constants)
+            consistency.count_misfit(book, GPS_VELOCITY, True, constants)
+            consistency.reacquire_velocity(x, book, covariance, innovation, constants)
+        assert book.realigned_at == pytest.approx(book.time)
+    assert book.gps_velocity_refused == 0.0
+
+
+def test_a_sensor_that_loses_readings_is_named_for_what_is_worse(hop):
+    estimator = new_estimator(hop)
+    estimator._alignment = None
+    estimator._times.lossy = {"height"}
+    book = estimator._filter.book[0]
+    book["realigned_at"] = -10.0
+    texts = []
+    for refused in (0.0, 1.0, 0.0):
+        book["height_refused"] = refused
+        texts.append(estimator.faults["height"])
+    loses = "loses many of its readings"
+    assert texts == [loses, "contradicts the climb: left out", loses]
+
+
+def test_an_imu_that_is_shaken_is_not_called_noisy(hop, flown, monkeypatch):
+    """A step jolts the struts; 2 s later they explain no noise."""
+    monkeypatch.setattr(StuckSensors, "noisy", {"imu"})
+    estimator = new_estimator(hop)
+    noisy = {"imu": "is far noisier than it should be"}
+    faults = {}
+    for k, (read, _) in enumerate(flown[:1020]):
+        tick = read
+        joints = tick.joints
+        if joints is not None:
+            rate = 0.0 * joints.strut_rate
+            if 500 <= k <= 502:
+                rate[-1, 0] = -0.2
+            tick = dataclasses.replace(tick, joints=joints._replace(strut_rate=rate))
+        estimator.update(tick)
+        faults[k] = estimator.faults
+    assert faults[499] == noisy
+    assert faults[503] == faults[990] == {}
+    assert faults[1010] == noisy
 
 
 def spoofed(ticks, begin, end=math.inf, north=30.0):

@@ -548,6 +548,30 @@ def test_encoders_of_another_clock_do_not_carry_the_estimate_on(hop, flown):
     assert not estimator.coasting
 
 
+@pytest.mark.parametrize("lead", [0.2, exhaustively(5.0)])
+def test_encoders_that_are_ahead_are_left_out_and_no_other_sensor_is_late(hop, flown, lead):
+    """Before they carried the estimate on by their lead, and all others seemed late or silent."""
+    estimator = new_estimator(hop)
+    lift_off = next(k for k, (_, truth) in enumerate(flown) if truth[2] > 1.0)
+    named = set()
+    for k, (tick, truth) in enumerate(flown[: lift_off + 300]):
+        joints = tick.joints
+        if joints is not None and k >= lift_off:
+            joints = joints._replace(time=joints.time + lead)
+        now = estimator.update(dataclasses.replace(tick, joints=joints))
+        if k >= lift_off:
+            assert now.time == pytest.approx(float(tick.imu.time[-1]), abs=0.01)
+            named |= set(estimator.faults.items())
+    assert named == {("encoders", f"are ahead of the others by {lead:.2f} s: left out")}
+    assert not estimator.coasting
+    assert np.linalg.norm(now.velocity - truth[3:6]) < 0.3
+
+    # its clock is set right
+    for tick, _ in flown[lift_off + 300 : lift_off + 450]:
+        estimator.update(tick)
+    assert not estimator.faults
+
+
 def test_without_a_map_the_ground_is_estimated_along(hop, flown):
     """The vertical speed is as good near the ground, and altitude comes from GPS and barometer."""
     found, _ = errors(flown, new_estimator(hop, terrain=None))

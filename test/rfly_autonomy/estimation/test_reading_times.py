@@ -74,3 +74,47 @@ def test_a_sensor_that_was_silent_or_slow_is_sound_again():
     for k in range(100):
         times.hear("barometer", 20.0 + k / 25.0)
     assert not times.lossy
+
+
+def heard(times, seconds, leads, lags, begin=0.0):
+    """Hear all sensors for some seconds, some with a lead or a lag, s; return who was `is_late`."""
+    late = set()
+    for k in range(round(250 * begin), round(250 * (begin + seconds))):
+        for part in (*PARTS[1:], "imu"):
+            if k % round(250 / SENSORS.sensors()[part].rate) == 0:
+                times.hear(part, 0.004 * k + leads.get(part, 0.0) - lags.get(part, 0.0))
+            if times.is_late(part):
+                late.add(part)
+    return late
+
+
+def test_one_sensor_that_is_ahead_makes_no_other_one_late():
+    """A lag of 0.1 s for 0.2 s is too short; with encoders 5 s ahead it was late at once."""
+    times = ReadingTimes(SENSORS)
+    ahead = {"encoders": 5.0}
+    assert not heard(times, 1.0, ahead, {})
+    assert times.ahead == pytest.approx({"encoders": 5.0}, abs=0.011)
+    assert not heard(times, 0.2, ahead, {"height": 0.1}, begin=1.0)
+    assert not heard(times, 1.0, ahead, {}, begin=1.2)
+    assert heard(times, 1.0, ahead, {"height": 0.1}, begin=2.2) == {"height"}
+    assert times.leads("encoders")
+    assert not times.lossy
+
+
+@pytest.mark.parametrize("late", [{"imu": 0.3}, {"imu": 0.3, "gps": 1.0}, {"height": 1.0}])
+def test_sensors_that_are_late_put_no_other_one_ahead(late):
+    times = ReadingTimes(SENSORS)
+    assert heard(times, 2.0, {}, late) == late.keys()
+    assert not times.ahead
+
+
+def test_a_sensor_whose_clock_is_set_right_is_no_longer_ahead():
+    times = ReadingTimes(SENSORS)
+    heard(times, 1.0, {"encoders": 500.0}, {})
+    assert times.ahead == pytest.approx({"encoders": 500.0}, abs=0.011)
+    heard(times, 0.1, {}, {}, begin=1.0)
+    assert not times.ahead
+    heard(times, 2.0, {}, {}, begin=1.1)
+    assert not times.lossy
+    assert not times.silent(3.1)
+    assert not times.late(3.1)
