@@ -88,6 +88,10 @@ PRESSURE_TIME = 2.0
 """Time over which innovations of pressures are averaged, s."""
 CLEARLY_OFF = 3.0
 """Their mean in standard deviations from which the barometer's bias is estimated anew."""
+DRIFT_TIME = 10.0
+"""Longer time over which they are averaged, too, to find a slow drift, s."""
+DRIFTS = 3.0
+"""That mean in standard deviations of the mean of white noise from which the pressure drifts."""
 UNKNOWN_BIAS = 10.0
 """Standard deviation of that bias then, in those of the barometer's noise."""
 KNOWN_BIAS = 0.3
@@ -336,8 +340,12 @@ def judge_pressure(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: floa
     gap = min(book.time - book.last_measured[filter_records.BAROMETER], LONGEST_GAP)
     share = -math.expm1(-gap / PRESSURE_TIME)
     loud = LAG_STEP * math.sqrt(noise)
-    book.pressure_apart += share * (min(max(residual[0], -loud), loud) - book.pressure_apart)
+    apart = min(max(residual[0], -loud), loud)
+    book.pressure_apart += share * (apart - book.pressure_apart)
     book.pressure_pull *= 1.0 - share
+    slow_share = -math.expm1(-gap / DRIFT_TIME)
+    book.pressure_drift += slow_share * (apart - book.pressure_drift)
+    book.pressure_drag *= 1.0 - slow_share
 
     spread = noise * share / (2.0 - share)
     for i in range(ERRORS):
@@ -345,8 +353,11 @@ def judge_pressure(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: floa
             for n in range(ERRORS):
                 spread += h[0, i] * p[i, n] * h[0, n]
     off = book.pressure_apart * book.pressure_apart > CLEARLY_OFF * CLEARLY_OFF * spread
-    if off and climb_is_confirmed(book):
-        begin_pressure_bias(x, book, p, h, residual, noise)
+    slow_spread = noise * slow_share / (2.0 - slow_share)
+    drifts = book.pressure_drift * book.pressure_drift > DRIFTS * DRIFTS * slow_spread
+    if (off or drifts) and climb_is_confirmed(book):
+        pull = book.pressure_pull if off else book.pressure_drag
+        begin_pressure_bias(x, book, p, h, residual, noise, pull)
 
     # slow changes are usual
     if p[BARO_BIAS, BARO_BIAS] > KNOWN_BIAS * KNOWN_BIAS * noise:
@@ -362,9 +373,10 @@ def judge_pressure(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: floa
 
 
 @inner_kernel
-def begin_pressure_bias(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: float) -> None:
-    """Begin anew with the barometer's bias, and take back what it has pulled the altitude along."""
-    pull = book.pressure_pull
+def begin_pressure_bias(
+    x: Any, book: Any, p: Any, h: Any, residual: Any, noise: float, pull: float
+) -> None:
+    """Begin anew with the barometer's bias, and take back what it has pulled the altitude, m."""
     x.position[2] -= pull
     residual[0] += h[0, POSITION + 2] * pull
     p[POSITION + 2, POSITION + 2] += pull * pull
@@ -372,3 +384,5 @@ def begin_pressure_bias(x: Any, book: Any, p: Any, h: Any, residual: Any, noise:
     p[BARO_BIAS, BARO_BIAS] = UNKNOWN_BIAS * UNKNOWN_BIAS * noise + residual[0] * residual[0]
     book.pressure_apart = 0.0
     book.pressure_pull = 0.0
+    book.pressure_drift = 0.0
+    book.pressure_drag = 0.0

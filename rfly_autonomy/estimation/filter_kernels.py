@@ -339,6 +339,7 @@ def fuse(
     nis = update(x, book, p, h[:m], residual, variance, gate, level)
     if sensor == filter_records.BAROMETER:
         book.pressure_pull += x.position[2] - before
+        book.pressure_drag += x.position[2] - before
     count_update(x, book, p, sensor, nis, gate, residual, m, c)
 
     if sensor == filter_records.HEIGHT and nis > gate:

@@ -129,6 +129,8 @@ BOOK = _record(
         # pressure against the climb
         ("pressure_apart", 1),  # Pa, innovation of pressures, averaged
         ("pressure_pull", 1),  # m, what they moved the altitude; it fades
+        ("pressure_drift", 1),  # Pa, the same innovation, averaged for long
+        ("pressure_drag", 1),  # m, what they moved the altitude; it fades as slowly
         ("climb_apart", 1),  # m/s, innovation of the GPS's climb, averaged
         ("climb_fits", 1),  # 1: it confirms the climb
         ("usual_pressure_bias", 1),  # Pa, the barometer's bias without a step
