@@ -188,7 +188,8 @@ class Environment:
             return
 
         with self.steps.step("colcon and ROS's rules for CMake"):
-            options = ("--require-hashes", "-r", COLCON_LOCK)
+            # the list is whole, but for what colcon can do without
+            options = ("--no-deps", "--require-hashes", "-r", COLCON_LOCK)
             if not self._uv(*options):
                 self.steps.run(_pip_install(*options), run_environment())
         self._write_state(colcon=key)
