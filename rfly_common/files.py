@@ -80,6 +80,16 @@ def read_regular(path: StrPath, max_bytes: int) -> bytes:
     return data
 
 
+def check_folder(path: StrPath) -> None:
+    """Raise ConfigError where no file of this name can be made: no folder, or no permission."""
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise ConfigError(f"{path}: there is no folder {folder}")
+    # a device, such as /dev/stdout, is there already
+    if not os.path.exists(path) and not os.access(folder, os.W_OK | os.X_OK):
+        raise ConfigError(f"{path}: no permission to write in the folder {folder}")
+
+
 def write_text(path: StrPath, text: str) -> None:
     """Write a text file in UTF-8; see `write_whole`."""
     write_whole(path, text.encode())
@@ -94,10 +104,13 @@ def write_whole(path: StrPath, data: bytes) -> None:
 def encoded_picture(form: str, pixels: NDArray[Any], options: Sequence[int] = ()) -> bytes:
     """Return pixels (rows, columns[, 3]) as a file of the form png, jpg or pgm; colours are BGR.
 
-    `options` are OpenCV's flags and their values. Raise ConfigError for more than the form holds.
+    `options` are OpenCV's flags and their values. Raise ConfigError for no pixel, and for more than
+    the form holds.
     """
     import cv2
 
+    if pixels.size == 0:
+        raise ConfigError(f"pixels of shape {pixels.shape}, expected at least one in a {form}")
     done, content = cv2.imencode(f".{form}", pixels, options)
     if not done:
         rows, columns = pixels.shape[:2]

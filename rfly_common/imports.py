@@ -74,8 +74,8 @@ _DISTRIBUTIONS = {"mcap_ros2": "mcap-ros2-support"}
 
 def how_to_install(extra: str) -> str:
     """Return the command that adds an extra, from the checkout: the package is on no index."""
-    # the .venv of make; make demo gives it no extras
-    if (Path(sys.prefix) / "rfly_suite.json").is_file():
+    # the .venv of make; make demo gives it no extras, and none of them trains
+    if extra != "train" and (Path(sys.prefix) / "rfly_suite.json").is_file():
         return "in the folder of rfly_suite: make env"
     return f'in the folder of rfly_suite: pip install ".[{extra}]"'
 

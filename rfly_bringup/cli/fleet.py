@@ -100,7 +100,7 @@ def check(
         wheel_gaps,
     )
 
-    options.check_target(out, overwrite)
+    options.check_new_picture(out, overwrite)
     fleet = _load(file, map_name, search_path, max_vehicles)
     gaps = wheel_gaps(fleet)
 
@@ -286,7 +286,7 @@ def plot(
     """
     from rfly_bringup.cli.track_plots import draw_fleet
 
-    options.check_target(out, overwrite)
+    options.check_new_picture(out, overwrite)
     fleet = _load(file, map_name, search_path, max_vehicles)
     with options.status(f"drawing {out}"):
         draw_fleet(fleet, out, title=title)

@@ -39,6 +39,7 @@ app = typer.Typer(
     add_completion=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 
 _LONGEST_ERROR = 1_000
@@ -85,7 +86,7 @@ def main() -> None:
 
     try:
         with on_compile(lambda _: say_compiling()):
-            code = command()(standalone_mode=False)
+            code = command()(prog_name="rfly", standalone_mode=False)
     except usage_error as error:
         if not error.format_message():  # no arguments: the help is already printed
             sys.exit(2)
@@ -102,7 +103,7 @@ def main() -> None:
 
 
 def _suggest_options(error: Any) -> None:
-    """Give an error for an unknown command or option what it may have meant.
+    """Give an error for an unknown command, option or value what was expected or meant.
 
     click proposes any option that shares some letters. These are spelled almost alike, or their
     help has a word of the unknown one: `--no-trajectory` leads to `--nodes`. An argument, which has
@@ -111,16 +112,23 @@ def _suggest_options(error: Any) -> None:
     context = getattr(error, "ctx", None)
     if context is None:
         return
-    if type(error).__name__ == "UsageError" and hasattr(context.command, "list_commands"):
-        error.message += f" {context.command_path} has {', '.join(context.command.commands)}."
-    if not hasattr(error, "possibilities"):
-        return
+    _quote_value(error)
 
     names = {name: param for param in context.command.params for name in param.opts}
     options = {name: param for name, param in names.items() if name.startswith("-")}
     arguments = [param for name, param in names.items() if name not in options]
-    word = error.option_name.strip("-")
+    if type(error).__name__ == "UsageError":  # its subclasses have other reasons
+        if hasattr(context.command, "list_commands"):
+            error.message += f" {context.command_path} has {', '.join(context.command.commands)}."
+        else:
+            error.message += _expected(context, options)
+    if not hasattr(error, "possibilities"):
+        return
 
+    word = error.option_name.strip("-")
+    if word[:1].isdigit():
+        error.message += f"; a negative number stands after --: {context.command_path} -- …"
+        return
     error.possibilities = get_close_matches(error.option_name, options, cutoff=0.8)
     if not error.possibilities and any(_is_named(word, argument) for argument in arguments):
         usage = [param.metavar or param.name.upper() for param in arguments]
@@ -133,6 +141,29 @@ def _suggest_options(error: Any) -> None:
         ][:_MOST_SUGGESTIONS]
     if not error.possibilities:
         error.message += f"; {context.command_path} --help lists them"
+
+
+def _quote_value(error: Any) -> None:
+    """Let an error of pydantic, which newer typers ask, show the value that it does not take."""
+    for each in getattr(error.__cause__, "errors", list)()[:1]:
+        error.message = error.message.removeprefix("Value error, ")
+        value = str(each["input"])
+        if value not in error.message:
+            error.message = f"{value!r}: {error.message}"
+
+
+def _expected(context: Any, options: dict[str, Any]) -> str:
+    """Return the arguments of a command that got more, or its option that was mistyped.
+
+    A command with negative numbers for arguments takes unknown options for arguments, too.
+    """
+    for word in sys.argv:
+        flag = word.partition("=")[0]
+        near = get_close_matches(flag, options, cutoff=0.8)
+        if flag.startswith("--") and flag not in options and near:
+            return f"; did you mean {', '.join(near)}?"
+    pieces = context.command.collect_usage_pieces(context)
+    return f"; expected {' '.join([context.command_path, *pieces])}"
 
 
 def _is_named(word: str, argument: Any) -> bool:

@@ -308,6 +308,8 @@ def fly(
         from rfly_bringup.cli.track_plots import draw_flight
 
         draw_flight(flown.track, terrain, plot, f"{given.file.name}: {ending}")
+    for target in filter(None, (csv, plot)):
+        print(target)
     raise typer.Exit(0 if flown.finished else 1)
 
 
@@ -409,6 +411,8 @@ def _fly(
             flight.problem = f": {state.problem}"
         if state.problem or (state.breach and state.returned):
             break
+    if not flight.finished and not flight.problem:
+        flight.problem = f" within the --limit of {limit:g} s"
     return flight
 
 

@@ -13,6 +13,7 @@ a tuple option that is not on the command line.
 import inspect
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
@@ -25,6 +26,7 @@ import typer
 from rfly_bringup.terminal import COMPILING
 from rfly_common.arrays import Triple
 from rfly_common.errors import ConfigError
+from rfly_common.files import check_folder
 from rfly_common.kernels.compiling import on_compile
 
 if TYPE_CHECKING:
@@ -375,19 +377,19 @@ def given(values: Numbers, option: str) -> Numbers | None:
 def check_target(target: Path | str | None, overwrite: bool) -> None:
     """Raise FileExistsError if a command would write over a file without --overwrite.
 
-    ConfigError for a folder, for a file of a missing one, and for a named pipe or a socket: to open
-    a pipe would wait for its reader. None: nothing will be written.
+    ConfigError for a folder, for a file of a missing one or without the permission, and for a named
+    pipe or a socket: to open a pipe would wait for its reader. None: nothing will be written.
     """
     if target is None:
         return
     out = Path(target)
-    folder = out.absolute().parent
-    if not folder.is_dir():
-        raise ConfigError(f"{out}: there is no folder {folder}")
+    check_folder(out)
     if out.is_dir():
         raise ConfigError(f"{out}: a folder, expected the name of a file")
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists; choose another name or add --overwrite")
+    if out.exists() and not os.access(out, os.W_OK):
+        raise ConfigError(f"{out}: a file without the permission to write it")
     if (out.is_fifo() or out.is_socket()) and not out.is_relative_to("/dev"):
         raise ConfigError(f"{out}: a pipe or a socket, expected a regular file")
 

@@ -14,6 +14,7 @@ import typer
 from rfly_bringup.cli import options
 from rfly_bringup.cli.world import WorldOption, world_on_map
 from rfly_bringup.warm_up import compile_first
+from rfly_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from rfly_terrain.planning.plan import PlanPose
@@ -116,6 +117,12 @@ def plan(given: PlanOptions) -> None:
     from rfly_terrain.planning.vehicle_classes import vehicle_class as find_class
 
     # check the arguments before the long work
+    for name in (given.map_name, given.world):
+        if name is not None and name.endswith(".bt"):
+            raise ConfigError(
+                f"{name}: rfly plan reads no OctoMap; planner_node plans in the topic octomap, "
+                "with space:=octomap"
+            )
     a = _place("A", given.start)
     b = _place("B", given.goal)
     if given.water_level is not None and not math.isfinite(given.water_level):

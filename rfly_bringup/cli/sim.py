@@ -302,6 +302,8 @@ def run(
         scenario = of_table.scenario
         changes = of_table.changes
         estimate = estimate or of_table.estimate
+    if not estimate and (given.sensors or given.estimator):
+        raise typer.BadParameter("--sensors and --estimator are for --estimate")
     loaded = Scenario.load(scenario, given.search_path or (), changes)
     if given.seed is not None:
         loaded = loaded.with_seed(given.seed)

@@ -76,12 +76,15 @@ def faults(
         run_matrix,
     )
     from rfly_lab.runs.fault_page import is_matrix_page, matrix_page
+    from rfly_lab.runs.sweep import check_table
 
     # check the arguments before the long work
     cases = chosen_cases(part or (), kind or (), mode or ())
     if page is not None and not is_matrix_page(Path(page)):
         options.check_target(page, overwrite)
+    options.check_target(out, overwrite=True)
     if out is not None and overwrite:
+        check_table(Path(out))
         Path(out).unlink(missing_ok=True)
 
     with MatrixTable(None if out is None else Path(out)) as table:

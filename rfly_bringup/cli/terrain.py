@@ -61,7 +61,7 @@ def traversable(
     out: Annotated[
         options.MaybePath,
         options.optional(
-            "picture to write; by default MAP-traversable.png, replaced where it exists",
+            "picture to write; by default MAP-traversable.png",
             "--out",
             "-o",
         ),
@@ -105,8 +105,9 @@ def traversable(
         options.check_target(save.with_suffix(".png"), overwrite)
 
     terrain = given.load()
-    grid = traversability(terrain, limits, resolution=resolution)
     picture = out or Path(f"{terrain.name}-traversable.png")
+    options.check_new_picture(picture, overwrite)
+    grid = traversability(terrain, limits, resolution=resolution)
     with options.status(f"drawing {picture}"):
         write_traversability(terrain, grid, picture)
     if save is not None:

@@ -121,6 +121,11 @@ def import_(ctx: typer.Context, given: ImportOptions) -> None:
     """
     from rfly_terrain.files.writer import new_files, write_height_map
 
+    if given.source.suffix.lower() in (".png", ".txt"):
+        raise ConfigError(
+            f"{given.source}: no elevation model; a png with a txt of the same name is a map "
+            "already, which `rfly terrain info` shows"
+        )
     is_array = given.source.suffix.lower() in (".npy", ".npz")
     if is_array:
         options.refuse_options(ctx, "for an array", _FOR_RASTERS)

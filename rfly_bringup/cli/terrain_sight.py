@@ -18,6 +18,7 @@ from rfly_bringup.cli import options
 from rfly_bringup.terminal import progress_bar
 from rfly_common.errors import ConfigError
 from rfly_common.files import open_whole
+from rfly_common.imports import require
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.terrain import Terrain
@@ -82,8 +83,8 @@ def profile(
 
     from rfly_terrain.plots.overlays import write_profile
 
-    for file in (out, save):
-        options.check_target(file, overwrite)
+    options.check_new_picture(out, overwrite)
+    options.check_target(save, overwrite)
     terrain = given.open()
 
     # the line
@@ -167,9 +168,7 @@ def viewshed(
     latlon: LatLonOption = False,
     out: Annotated[
         options.MaybePath,
-        options.optional(
-            "picture to write; by default MAP-viewshed.png, replaced where it exists", "--out", "-o"
-        ),
+        options.optional("picture to write; by default MAP-viewshed.png", "--out", "-o"),
     ] = None,
     save: Annotated[
         options.MaybePath,
@@ -202,9 +201,12 @@ def viewshed(
         if save.suffix.lower() not in (".tif", ".tiff"):
             raise typer.BadParameter(f"--save {save}: expected a name that ends in .tif")
         options.check_target(save, overwrite)
+        require("rasterio", "--save")
 
     # the eye
     terrain = given.load()
+    picture = out or Path(f"{terrain.name}-viewshed.png")
+    options.check_new_picture(picture, overwrite)
     place: tuple[Any, Any] = positions(terrain, x, y) if latlon else (x, y)
     if not terrain.inside(*place):
         raise typer.BadParameter(f"{x:g}, {y:g} is off the map: see `rfly terrain info`")
@@ -231,7 +233,6 @@ def viewshed(
     share = float(seen.mean())
     area = float(seen.sum()) * abs(terrain.step_x * terrain.step_y)
 
-    picture = out or Path(f"{terrain.name}-viewshed.png")
     title = f"{terrain.name}: {share:.0%} in sight from {x:g}, {y:g}, {height:g} m above ground"
     with options.status(f"drawing {picture}"):
         write_viewshed(terrain, seen, place, picture, title=title)

@@ -219,7 +219,12 @@ def record(
         options.refuse_options(ctx, "with --mcap", _DATAGRAM_OPTIONS)
     else:
         options.refuse_options(ctx, "without --mcap", _TOPIC_OPTIONS)
+        if Path(out).suffix == ".mcap":
+            raise typer.BadParameter(
+                f"{out}: datagrams are written as .pcap; add --mcap to record ROS topics"
+            )
     limits = RecordLimits(count, duration, max_size * 1e6)
+    options.check_target(None if out == "-" else out, overwrite)
 
     if mcap:
         if out == "-":
@@ -375,6 +380,7 @@ def dissector(
         options.MaybePath,
         options.optional("file to write; without it, standard output"),
     ] = None,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write a plugin for Wireshark that shows RflySim3D's packets with their fields.
 
@@ -392,7 +398,7 @@ def dissector(
     if out is None:
         typer.echo(wireshark_dissector.dissector(), nl=False)
     else:
-        options.check_target(out, overwrite=True)
+        options.check_target(out, overwrite)
         write_text(out, wireshark_dissector.dissector())
 
 

@@ -91,7 +91,8 @@ def read_script(path: Path) -> list[str]:
     try:
         lines = read_regular(path, MAX_SCRIPT_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path}: cannot be read as text: {error}") from error
+        reason = getattr(error, "strerror", error)  # without the number and the name once more
+        raise CommandError(f"{path}: cannot be read as text: {reason}") from error
 
     texts = []
     for number, line in enumerate(lines, 1):

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rfly_bringup.nodes.node_set import (
     PLANNER,
     TERRAIN,
     TRAJECTORY,
+    NodeDescription,
     StartedNode,
     node_parameters,
     split_list,
@@ -20,6 +21,7 @@ from rfly_bringup.nodes.node_set import (
 from rfly_bringup.nodes.parameter_names import check_numbers
 from rfly_common.config.checks import check_vehicle_names
 from rfly_common.errors import ConfigError
+from rfly_common.files import check_folder
 from rfly_common.imports import require
 from rfly_common.sockets.udp_sockets import ipv4
 from rfly_ue_bridge.sockets.udp_sender import local_address_towards, resolve
@@ -111,6 +113,7 @@ def check_files(arguments: Mapping[str, str]) -> None:
     """
     check_recorder(arguments)
     check_addresses(arguments)
+    check_libraries(started_nodes(arguments))
     check_numbers(started_nodes(arguments), arguments)
     _check_names(arguments)
     search_path = node_parameters(TERRAIN, arguments).get("map_search_path", ())
@@ -186,6 +189,13 @@ def _check_names(arguments: Mapping[str, str]) -> None:
         check_vehicle_names("goal_vehicle", [arguments["goal_vehicle"]])
 
 
+def check_libraries(nodes: Iterable[StartedNode | NodeDescription]) -> None:
+    """Raise ConfigError for a node whose library is not installed: it would end at its start."""
+    for node in nodes:
+        if node.executable.startswith("mavlink"):
+            require("pymavlink", node.executable)
+
+
 def check_recorder(arguments: Mapping[str, str]) -> None:
     """Raise ConfigError for a recording that cannot be written, or without the library for it."""
     record = arguments.get("record", "")
@@ -193,9 +203,10 @@ def check_recorder(arguments: Mapping[str, str]) -> None:
         return
     require("mcap", "record")
     if record != "true":
-        folder = os.path.dirname(record) or "."
-        if not os.path.isdir(folder):
-            raise ConfigError(f"record: there is no folder {folder!r}")
+        try:
+            check_folder(record)
+        except ConfigError as error:
+            raise ConfigError(f"record: {error}") from None
         # a parameter file may say `overwrite`
         if os.path.exists(record) and not arguments.get("params_file"):
             raise ConfigError(f"record: {record} exists; choose another name")

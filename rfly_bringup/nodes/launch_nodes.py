@@ -26,6 +26,7 @@ from rfly_bringup.nodes.amphibious_set import (
 )
 from rfly_bringup.nodes.argument_files import (
     check_files,
+    check_libraries,
     check_params_file,
     check_recorder,
     fill_feedback_addresses,
@@ -169,6 +170,7 @@ def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     check_recorder(arguments)
     arguments = fill_feedback_addresses(arguments)
     nodes = amphibious_nodes(arguments)
+    check_libraries(nodes)
     _check_params_file(arguments, nodes)
     arguments["use_sim_time"] = use_sim_time(arguments)
     for line in start_commands(arguments["autopilot"], nodes):

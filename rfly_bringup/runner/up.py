@@ -26,6 +26,7 @@ from rfly_bringup.nodes.amphibious_set import (
 )
 from rfly_bringup.nodes.argument_files import (
     check_files,
+    check_libraries,
     check_params_file,
     check_recorder,
     fill_feedback_addresses,
@@ -195,6 +196,7 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
         arguments = {**arguments, "use_sim_time": use_sim_time(arguments)}
     except ValueError as error:
         raise ConfigError(str(error)) from error
+    check_libraries(nodes)
 
     for line in start_commands(arguments.get("autopilot", ""), nodes):
         print(line, flush=True)

@@ -216,6 +216,8 @@ def read_row(path: Path, run: int) -> TableRow:
         table = csv.DictReader(io.StringIO(text, newline=""))
         names = list(table.fieldnames or ())
         rows = list(table)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; expected the table of a sweep") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"{path}: no table of rfly sim sweep: {error}") from None
 

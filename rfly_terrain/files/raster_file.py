@@ -81,9 +81,9 @@ _WHOLE = 1e-3
 
 def rasterio_module() -> Any:
     """Return rasterio with its submodules. Raises ConfigError that says what to install."""
-    rasterio = require("rasterio", "reading rasters")
+    rasterio = require("rasterio", "a raster")
     for name in ("crs", "enums", "features", "shutil", "warp", "windows"):
-        require(f"rasterio.{name}", "reading rasters")
+        require(f"rasterio.{name}", "a raster")
     return rasterio
 
 
@@ -276,9 +276,9 @@ def unshifted_datum(crs: CRS, latitude: float, longitude: float) -> str:
 
     Modern datums, whose ellipsoid has the radius of WGS 84's, differ by a metre or two only.
     """
-    pyproj = require("pyproj", "reading rasters")
-    require("pyproj.aoi", "reading rasters")
-    group = require("pyproj.transformer", "reading rasters").TransformerGroup
+    pyproj = require("pyproj", "a raster")
+    require("pyproj.aoi", "a raster")
+    group = require("pyproj.transformer", "a raster").TransformerGroup
     own = pyproj.CRS.from_wkt(crs.to_wkt(version="WKT2_2019"))
     around = pyproj.aoi.AreaOfInterest(longitude, latitude, longitude, latitude)
     with warnings.catch_warnings():

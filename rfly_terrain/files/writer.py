@@ -17,8 +17,15 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, encoded_picture, sole_writer, write_whole
+from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
+from rfly_common.files import (
+    MAX_CELLS,
+    StrPath,
+    check_folder,
+    encoded_picture,
+    sole_writer,
+    write_whole,
+)
 from rfly_terrain.map_files.calibration import (
     MAX_TXT_BYTES,
     ThirdPixelRule,
@@ -137,16 +144,14 @@ def _checked(heights_up: ArrayLike, *numbers: float) -> NDArray[np.float32]:
 def new_files(path: StrPath, overwrite: bool) -> MapFiles:
     """Return the paths of a map's files, which may be written.
 
-    Raises ConfigError for a missing folder, FileExistsError for a file that is there.
+    Raises ConfigError for a folder that is missing or may not be written, FileExistsError for a
+    file that is there.
     """
     text = os.path.abspath(os.path.expanduser(os.fspath(path)))
     stem = Path(text[:-4] if text[-4:].lower() in (".png", ".txt") else text)
-    if not stem.parent.is_dir():
-        raise ConfigError(
-            f"{stem.parent}: no such folder to write {stem.name}.png into; create it first"
-        )
     files = MapFiles(stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".txt"))
     for file in (files.png, files.txt):
+        check_folder(file)
         if not overwrite and file.exists():
             raise FileExistsError(
                 f"{file} exists; choose another name or add --overwrite (in Python: overwrite=True)"

@@ -295,7 +295,8 @@ def resolve(host: str) -> str:
     try:
         return str(socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_DGRAM)[0][4][0])
     except (OSError, UnicodeError) as error:
-        raise ConfigError(f"host {host!r}: no IPv4 address for that name ({error})") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"host {host!r}: no IPv4 address for that name ({reason})") from error
 
 
 def local_address_towards(host: str) -> str:

@@ -252,6 +252,8 @@ def test_a_picture_that_a_form_cannot_hold_is_refused_by_its_size(tmp_path):
     with pytest.raises(ConfigError, match=r"1000001 columns, expected at most 1,000,000 .* png"):
         encoded_picture("png", np.zeros((2, 1_000_001), np.uint8))
     assert encoded_picture("pgm", np.zeros((2, 1_000_001), np.uint8)).startswith(b"P5")
+    with pytest.raises(ConfigError, match=r"shape \(0, 3\), expected at least one in a png"):
+        encoded_picture("png", np.zeros((0, 3), np.uint8))
 
     long = np.zeros((1_000_001, 2))
     with pytest.raises(ConfigError, match="1000001 rows x 2 columns"):

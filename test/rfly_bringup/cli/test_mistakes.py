@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from rfly_bringup.cli.main import main
+from rfly_common.imports import how_to_install
 
 
 @pytest.fixture
@@ -34,6 +36,14 @@ def test_no_arguments_show_the_help_and_nothing_else(rfly, arguments):
     assert code in (0, 2)  # 0 up to click 8.1
     assert "Usage" in out + err
     assert "rfly:" not in out + err
+
+
+@pytest.mark.parametrize("words", [(), ("plan",), ("terrain", "query"), ("up", "amphibious")])
+def test_the_short_help_is_the_help(rfly, words):
+    shown = [rfly(*words, option) for option in ("-h", "--help")]
+    assert shown[0] == shown[1]
+    assert shown[0][0] == 0
+    assert "Usage: rfly" in shown[0][1]
 
 
 @pytest.mark.parametrize(
@@ -76,11 +86,30 @@ def test_no_arguments_show_the_help_and_nothing_else(rfly, arguments):
         (("up", "--feedback-bind", "here"), "feedback_bind: 'here' is no IPv4 address"),
         (("up", "--planner", "--vehicle-classes", "/no.yaml"), "/no.yaml"),
         (("up", "--ue-sensors", __file__), "test_mistakes.py: no JSON"),
-        (("up", "--record", "/no/run.mcap"), "record: there is no folder '/no'"),
+        (("up", "--record", "/no/run.mcap"), "record: /no/run.mcap: there is no folder /no"),
         (("up", "--record", __file__), "test_mistakes.py exists; choose another name"),
         (("up", "amphibious", "--host", "no such host"), "host 'no such host': no IPv4 address"),
         (("up", "amphibious", "--real-time-factor", "1e9"), "real_time_factor: 1000000000.0, exp"),
         (("terrain", "info", "Jacksborofault"), "JacksboroFault"),
+        (
+            ("terrain", "import", "Mine.png", "--out", "New"),
+            "a map already, which `rfly terrain",
+        ),
+        (("terrain", "traversable", "--max-slope", "25deg"), "'25deg'"),
+        (("terrain", "profile", "0", "0", "9", "9", "--out", "a.txt"), "not 'txt'"),
+        (("fleet", "check", "mixed_fleet", "--out", "a.txt"), "not 'txt'"),
+        (("fleet", "plot", "mixed_fleet", "--out", "a.txt"), "not 'txt'"),
+        (("plan", "1", "2", "3", "4"), "; expected rfly plan [OPTIONS] "),
+        (("plan", "1,2", "3,4", "--vehicel-class", "rover"), "; did you mean --vehicle-class?"),
+        (("plan", "1,2", "3,4", "--map", "seen.bt"), "seen.bt: rfly plan reads no OctoMap; plann"),
+        (("send", "RflyCameraPosAng", "0", "-20"), "a negative number stands after --: rfly send "),
+        (("send", "--file", "no.txt"), "no.txt: cannot be read as text: No such file "),
+        (("record", "a.mcap"), "a.mcap: datagrams are written as .pcap; add --mcap to record ROS"),
+        (("record", "no/a.pcap"), "no/a.pcap: there is no folder /"),
+        (("record", "."), ".: a folder, expected the name of a file"),
+        (("sim", "faults", "--out", "no/a.csv"), "no/a.csv: there is no folder /"),
+        (("sim", "run", "hop", "--row", "3"), "hop: No such file or directory; expected the table"),
+        (("sim", "run", "hop", "--sensors", "scale"), "--sensors and --estimator are for --estim"),
     ],
 )
 def test_a_mistake_is_one_line(rfly, arguments, told):
@@ -90,6 +119,65 @@ def test_a_mistake_is_one_line(rfly, arguments, told):
     assert err.startswith("rfly: ")
     assert err.count("\n") == 1
     assert told in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file"),
+    [
+        (("terrain", "traversable"), "JacksboroFault-traversable.png"),
+        (("terrain", "viewshed", "0", "0"), "JacksboroFault-viewshed.png"),
+        (("world", "make", "forest"), "forest.yaml"),
+        (("dissector", "--out", "a.lua"), "a.lua"),
+        (("sim", "faults", "--out", "notes.txt", "--overwrite"), "notes.txt"),
+    ],
+)
+def test_a_file_that_was_there_stays(rfly, arguments, file):
+    """Neither a default name nor --overwrite with a wrong ending costs a file."""
+    Path(file).write_text("mine", encoding="utf-8")
+    code, out, err = rfly(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"rfly: {file}")
+    assert Path(file).read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("terrain", "plot", "--out", "a.png"), "a.png: no permission to write in the folder /"),
+        (("terrain", "traversable"), "Fault-traversable.png: no permission to write in the fo"),
+        (("terrain", "import", "a.npy", "--out", "New"), "New.png: no permission to write in th"),
+        (("sim", "run", "hop", "--csv", "a.csv"), "a.csv: no permission to write in the folder /"),
+        (("sim", "faults", "--out", "a.csv"), "a.csv: no permission to write in the folder /"),
+        (("record", "a.pcap"), "a.pcap: no permission to write in the folder /"),
+        (("up", "--record", "a.mcap"), "record: a.mcap: no permission to write in the folder /"),
+        (("record", "mine.pcap", "--overwrite"), "mine.pcap: a file without the permission to"),
+    ],
+)
+def test_a_folder_that_may_not_be_written_is_named_before_the_work(
+    rfly, monkeypatch, arguments, told
+):
+    Path("mine.pcap").write_bytes(b"")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    code, out, err = rfly(*arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "node"),
+    [
+        (("up", "--mavlink"), "mavlink_node"),
+        (("up", "amphibious", "--mavlink"), "mavlink_node"),
+        (("up", "amphibious", "--autopilot", "px4"), "mavlink_hil_node"),
+    ],
+)
+def test_a_library_that_a_node_lacks_is_named_before_any_node_starts(
+    rfly, monkeypatch, arguments, node
+):
+    monkeypatch.setitem(sys.modules, "pymavlink", None)
+    code, out, err = rfly(*arguments)
+    assert (code, out) == (2, "")
+    assert err == f"rfly: {node} needs pymavlink; {how_to_install('mavlink')}\n"
 
 
 def test_a_word_of_any_length_leaves_the_line_short(rfly):

@@ -339,13 +339,13 @@ def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
     assert "mode: raw" in Path("costs.yaml").read_text()
 
 
-def test_traversable_as_json_replaces_only_its_own_picture(rfly):
+def test_traversable_as_json_replaces_a_picture_that_may_be_overwritten(rfly):
     for slope, free in (("60", 2 / 12), ("20", 0.0)):
-        code, out, _ = rfly(
-            "traversable", "E", "--max-slope", slope, "--vehicle-radius", "0", "--json"
-        )
+        words = ["traversable", "E", "--max-slope", slope, "--vehicle-radius", "0", "--json"]
+        code, out, _ = rfly(*words, "--overwrite")
         assert code == 0
         assert json.loads(out)["share_free"] == pytest.approx(free)
+    assert rfly("traversable", "E")[0] == 2
     assert rfly("traversable", "E", "--out", "mine.png")[0] == 0
     assert rfly("traversable", "E", "--out", "mine.png")[0] == 2
     assert rfly("traversable", "E", "--out", "mine.png", "--overwrite")[0] == 0
@@ -372,7 +372,7 @@ def test_a_plane_is_all_in_sight_and_files_are_written(rfly):
     [
         (["9999", "0"], "9999, 0 is off the map: see `rfly terrain info`"),
         (["0", "0", "--save", "seen.png"], "--save seen.png: expected a name that ends in .tif"),
-        (["0", "0", "--height", "-1"], "'--height': Input should be greater than or equal to 0"),
+        (["0", "0", "--height", "-1"], "'--height': '-1': Input should be greater than or "),
         (["0", "0", "--max-range", "0"], "max_range is 0.0, expected more than 0 m"),
     ],
 )

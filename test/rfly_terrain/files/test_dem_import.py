@@ -537,7 +537,7 @@ def test_faults_are_named(tmp_path):
 def test_without_rasterio_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "rasterio", None)
     with pytest.raises(
-        ConfigError, match=rf"reading rasters needs rasterio; {re.escape(how_to_install('geo'))}"
+        ConfigError, match=rf"a raster needs rasterio; {re.escape(how_to_install('geo'))}"
     ):
         import_dem(tmp_path / "any.tif")
 

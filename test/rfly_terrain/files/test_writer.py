@@ -161,7 +161,7 @@ def test_files_are_not_overwritten_unasked(tmp_path):
     with pytest.raises(FileExistsError, match=r"M\.png exists"):
         write_map(np.ones((5, 5)), tmp_path / "M.txt", **PLACE)
     assert files.png.read_bytes() == before
-    with pytest.raises(ConfigError, match="no such folder"):
+    with pytest.raises(ConfigError, match="there is no folder"):
         write_map(np.eye(3), tmp_path / "missing" / "M", **PLACE)
     write_map(np.ones((5, 5)), tmp_path / "M", **PLACE, overwrite=True)
     assert read_map(files).calibration.rows == 5
