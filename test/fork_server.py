@@ -9,12 +9,14 @@ runs, in a session, with an environment, signals and streams of its own. Tests o
 take the executable (`fresh=True` of NodeProcess).
 
 One server works for all processes of a test run. The first that needs it binds the server's name,
-which is the claim, and starts it; it ends with the process that the user started.
+which is the claim, and starts it; it ends with the process that the user started. A program ends
+with the process that started it, and with the server.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import importlib
 import inspect
@@ -28,7 +30,8 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -41,6 +44,10 @@ MOST_BYTES = 1 << 20
 """Largest size of a request."""
 READY_S = 1800.0
 """Longest wait for the server's answer, s: it may have to compile all kernels first."""
+END_WITHIN_S = 2.0
+"""Time after which a program is killed whose end nobody waits for any more, s."""
+PR_SET_PDEATHSIG = 1
+"""Linux's number for "send me this signal when my parent ends"."""
 NODE = "rfly_bringup.nodes.entry_points:{}"
 """Entry point of a node's executable."""
 RFLY = "rfly_bringup.cli.entry_point:rfly"
@@ -198,13 +205,16 @@ class _Server:
         """Forked process, the pipe for its status and the connection that asked for it, by the
         descriptor readable at its end.
         """
+        self._kill_at: dict[int, float] = {}
+        """Time of the monotonic clock at which a forked process is killed, by that descriptor."""
 
     def serve(self) -> dict[str, Any] | None:
         """Fork until the test run has ended (None); in a child, return what it is to run."""
         while True:
             waited = [self._listener.fileno(), self._lifeline, *self._connections, *self._forked]
-            for ready in select.select(waited, [], [])[0]:
+            for ready in select.select(waited, [], [], self._kill_late())[0]:
                 if ready == self._lifeline:
+                    self._end_all()
                     return None
                 if ready == self._listener.fileno():
                     connection, _ = self._listener.accept()
@@ -214,8 +224,30 @@ class _Server:
                 elif request := self._answer(ready):
                     return request
 
+    def _end_all(self) -> None:
+        """End all programs; return when they have ended."""
+        self._end(self._forked)
+        while self._forked:
+            for ended in select.select([*self._forked], [], [], self._kill_late())[0]:
+                self._report_end(ended)
+
+    def _end(self, descriptors: Iterable[int]) -> None:
+        """Ask programs to end; `_kill_late` kills those that do not."""
+        for descriptor in descriptors:
+            os.kill(self._forked[descriptor][0], signal.SIGTERM)
+            self._kill_at[descriptor] = time.monotonic() + END_WITHIN_S
+
+    def _kill_late(self) -> float | None:
+        """Kill programs that were asked to end and have not; return the time to the next, s."""
+        now = time.monotonic()
+        for descriptor in [each for each, due in self._kill_at.items() if due <= now]:
+            os.kill(self._forked[descriptor][0], signal.SIGKILL)
+            del self._kill_at[descriptor]
+        return min(self._kill_at.values()) - now if self._kill_at else None
+
     def _report_end(self, descriptor: int) -> None:
         pid, pipe, _ = self._forked.pop(descriptor)
+        self._kill_at.pop(descriptor, None)
         os.close(descriptor)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         with suppress(BrokenPipeError):
@@ -228,16 +260,16 @@ class _Server:
         data, descriptors, *_ = socket.recv_fds(connection, MOST_BYTES, 4)
         if not data:
             # a process ends with the one that started it
-            for pid, _, starter in self._forked.values():
-                if starter == descriptor:
-                    os.kill(pid, signal.SIGTERM)
+            self._end([key for key, (*_, starter) in self._forked.items() if starter == descriptor])
             del self._connections[descriptor]
             connection.close()
             return None
 
         *streams, pipe = descriptors
+        server = os.getpid()
         pid = os.fork()
         if pid == 0:
+            _end_with(server)
             for number, stream in enumerate(streams):
                 os.dup2(stream, number)
             self._close([*descriptors])
@@ -259,6 +291,16 @@ class _Server:
             os.close(pipe)
         for descriptor in (self._lifeline, *others):
             os.close(descriptor)
+
+
+def _end_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends.
+
+    It does so when the parent's thread ends that has forked; the server has only one that does.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it has ended before
+        os._exit(1)
 
 
 def _load() -> None:

@@ -79,6 +79,16 @@ def shell_environment(of: Mapping[str, str] = os.environ) -> dict[str, str]:
     return environment
 
 
+def _end_with_this_process() -> list[str]:
+    """Return the words before a command that shall end with this process, also if it is killed.
+
+    Linux ends it with the thread that has started it, so another than the main one leaves it alone.
+    """
+    from rfly_bringup.nodes.node_set import end_with_parent
+
+    return end_with_parent() if threading.current_thread() is threading.main_thread() else []
+
+
 @cache
 def _fork_server() -> ForkServer:
     return ForkServer(shell_environment(ENVIRONMENT))
@@ -106,7 +116,7 @@ class Program(subprocess.Popen[Any]):
         self._entry_point = entry_point
         self._forked: ForkedProcess | None = None
         self._fresh = fresh or not find_spec("rclpy") or not _fork_server().takes(environment)
-        command = [*start, *words[1:]] if self._fresh else words
+        command = [*_end_with_this_process(), *start, *words[1:]] if self._fresh else words
         super().__init__(command, env=environment, start_new_session=True, **options)
 
     def _execute_child(self, args: Sequence[str], *others: Any) -> None:

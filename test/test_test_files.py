@@ -12,13 +12,18 @@ import ast
 import functools
 import importlib.util
 import os
+import select
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import fork_server
 import pytest
 from node_harness import PATIENCE
 from optional_parts import late_module, missing
@@ -353,6 +358,88 @@ def test_a_thread_that_a_test_has_left_ends_the_run_as_a_failure(tmp_path):
     assert "1 passed" in done.stdout
     assert done.returncode == 1, done.stdout
     assert "in endless" in done.stderr
+
+
+SERVER = """
+import fork_server, os, signal, socket, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind("\\0" + os.environ[fork_server.NAME])
+listener.listen()
+print("listens", flush=True)
+lifeline = os.pidfd_open(int(sys.argv[1]))
+if asked := fork_server._Server(listener.detach(), lifeline).serve():
+    fork_server._become(asked)
+"""
+"""A fork server that loads nothing before."""
+WORKER = """
+import fork_server, os, signal
+server = fork_server.ForkServer(os.environ)
+print(server.start("signal:pause", ["pause"], os.environ, [0, 1, 2], ".").pid, flush=True)
+signal.pause()
+"""
+"""A process that runs tests, with a program that SIGTERM does not end."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+@pytest.mark.parametrize("killed", ["worker", "server", "run"])
+def test_no_program_outlives_a_killed_test_run(killed, tmp_path):
+    """kill -9 of the process that has started it, of the fork server, or of the whole run's."""
+    name = f"rfly_test-{os.getpid()}-{killed}"
+    environment = {**os.environ, fork_server.NAME: name, "PYTHONPATH": str(TESTS)}
+
+    @contextmanager
+    def started(*command: str) -> Iterator[subprocess.Popen[str]]:
+        streams: Any = {"stdout": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, env=environment, cwd=tmp_path, **streams) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    with (
+        started("sleep", "1000") as run,
+        started(sys.executable, "-c", SERVER, str(run.pid)) as server,
+    ):
+        assert server.stdout is not None
+        assert server.stdout.readline() == "listens\n"
+        with started(sys.executable, "-c", WORKER) as worker:
+            assert worker.stdout is not None
+            program = os.pidfd_open(int(worker.stdout.readline()))
+            try:
+                {"worker": worker, "server": server, "run": run}[killed].kill()
+                assert select.select([program], [], [], PATIENCE)[0]
+            finally:
+                os.close(program)
+        if killed == "run":
+            assert server.wait(PATIENCE) == 0
+
+
+FRESH = """
+import signal, sys
+from node_harness import Program
+print(Program("", ["sleep", "1000"], ["sleep"], fresh=True).pid, flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="the program setpriv is not installed")
+def test_a_program_that_is_executed_ends_with_a_killed_worker_too():
+    with subprocess.Popen(
+        [sys.executable, "-c", FRESH],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as worker:
+        try:
+            assert worker.stdout is not None
+            program = os.pidfd_open(int(worker.stdout.readline()))
+        finally:
+            worker.kill()
+        try:
+            assert select.select([program], [], [], PATIENCE)[0]
+        finally:
+            os.close(program)
 
 
 def run_tests(
