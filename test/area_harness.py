@@ -8,10 +8,13 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fleet_harness import TerrainSource, ground, receive_diagnostics
+from fleet_harness import TerrainSource, ground, receive_diagnostics, stamp
+
+from rfly_trajectory.fleet.area_shards import LEASE
 
 SIDES = ("west", "east")
 """Namespaces of the two nodes that share a fleet."""
@@ -23,9 +26,10 @@ class AreaNodes:
     def __init__(self, stack: ExitStack, domain_id: int, fleet: Path) -> None:
         from builtin_interfaces.msg import Time
         from node_harness import NodeProcess, Peer
-        from rfly_suite.msg import VehicleStateArray
+        from rfly_suite.msg import FleetArea, VehicleStateArray
 
         from rfly_common.ros.qos import FLEET_IN, LATCHED
+        from rfly_trajectory.ros.area_topics import AREAS_TOPIC, REPORTS_IN
 
         self._stack = stack
         self._domain_id = domain_id
@@ -39,6 +43,7 @@ class AreaNodes:
             for side in SIDES
         }
         self.lost = peer.receive(VehicleStateArray, "/west/lost_vehicles", LATCHED)
+        self.reports = peer.receive(FleetArea, AREAS_TOPIC, REPORTS_IN)
         self.starts = peer.receive(Time, "/fleet_start", LATCHED)
         self.diagnostics = receive_diagnostics(peer)
 
@@ -56,6 +61,21 @@ class AreaNodes:
         self.nodes[side].process.send_signal(signal.SIGKILL)
         self.nodes[side].process.wait()
         return self.peer.node.get_clock().now().nanoseconds * 1e-9
+
+    def assert_none_lost(self) -> None:
+        """Check that no vehicle was told as lost.
+
+        On a busy machine a node may rest for so long that the other has to take it for dead; then
+        its vehicles are found again.
+        """
+        rests = [
+            stamp(after.header) - stamp(before.header)
+            for side in SIDES
+            for before, after in pairwise(r for r in self.reports if f"/{side}/" in r.source)
+        ]
+        assert max(rests) > LEASE / 2.0 or not self.lost
+        self.peer.spin_until(lambda: not (self.lost and self.lost[-1].id))
+        self.lost.clear()
 
     def told(self, side: str) -> tuple[int, str, dict[str, str]] | None:
         """Return (level, message, values) of the newest diagnostic of a node, or None."""

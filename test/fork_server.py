@@ -48,6 +48,8 @@ END_WITHIN_S = 2.0
 """Time after which a program is killed whose end nobody waits for any more, s."""
 PR_SET_PDEATHSIG = 1
 """Linux's number for "send me this signal when my parent ends"."""
+_LIBC = ctypes.CDLL(None)
+"""The C library, loaded before any fork."""
 NODE = "rfly_bringup.nodes.entry_points:{}"
 """Entry point of a node's executable."""
 RFLY = "rfly_bringup.cli.entry_point:rfly"
@@ -298,7 +300,7 @@ def _end_with(parent: int) -> None:
 
     It does so when the parent's thread ends that has forked; the server has only one that does.
     """
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it has ended before
         os._exit(1)
 

@@ -153,7 +153,7 @@ def test_cars_that_keep_clear_are_handed_over_late_and_those_of_a_killed_node_ar
                 now = hosts.fleet.sample_times([after - hosts.start]).position[0, plan]
                 handed_over += bool(np.linalg.norm(there - now) > 0.5)
     assert handed_over >= 2
-    assert not hosts.lost
+    hosts.assert_none_lost()
 
     # no contact, by the states of both nodes at nearly one time
     able = fleet_abilities(hosts.fleet)

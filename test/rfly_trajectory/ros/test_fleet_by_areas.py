@@ -164,7 +164,7 @@ def test_cars_are_handed_over_at_the_border_and_those_of_a_killed_node_are_told(
     assert len(seen["west"] & seen["east"]) >= 12  # in a third of a lap 8 at each crossing
     well = hosts.wait_until_told("west", lambda level, _, __: level == 0)[2]
     assert well["other_areas"].startswith("/east/trajectory_node [0, -1000, inf, inf]")
-    assert not hosts.lost
+    hosts.assert_none_lost()
 
     threads = hosts.nodes["west"].threads()
     killed = hosts.kill("east")
