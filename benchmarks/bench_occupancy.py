@@ -11,7 +11,6 @@ Its approximate method, CDDT, is not among the rows.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import time
@@ -23,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from benchmarks.cpp import PEER, compiled, cpp_call, cpp_library
 from benchmarks.harness import Row, agreement, measure, same
 from rfly_common.kernels.parallel import cores
-from rfly_terrain import BinaryOccupancyMap, OccupancyMap, PlannerAStarGrid
+from rfly_terrain import BinaryOccupancyMap
 from rfly_terrain.occupancy.rays import clearance_of
 
 SIZE = 2_000
@@ -52,8 +50,6 @@ def rows() -> Iterator[Row]:
     yield from compared_with_python(matrix, starts, angles)
     yield from compared_with_range_libc(matrix, starts, angles)
     yield from inflation(matrix)
-    if cpp_library() is not None:
-        yield from compared_with_cpp(matrix, starts, angles)
 
 
 def some_map() -> NDArray[np.bool_]:
@@ -360,57 +356,3 @@ def inflation(matrix: NDArray[np.bool_]) -> Iterator[Row]:
             agree,
             "with the map from its matrix",
         )
-
-
-def compared_with_cpp(
-    matrix: NDArray[np.bool_], starts: NDArray[Any], angles: NDArray[Any]
-) -> Iterator[Row]:
-    """Yield a path of A* and the insertion of rays, one core each."""
-    library = compiled("grid_maps")
-    library.a_star.restype = ctypes.c_double
-    with one_core():
-        yield grid_path(library, matrix)
-        yield inserted_rays(library, starts, angles)
-
-
-def grid_path(library: ctypes.CDLL, matrix: NDArray[np.bool_]) -> Row:
-    """Compare a path from corner to corner among the boxes."""
-    planner = PlannerAStarGrid(BinaryOccupancyMap.from_matrix(matrix, RESOLUTION))
-    free = np.argwhere(~matrix)
-    start = free[0]
-    goal = free[-1]
-
-    def ours() -> Any:
-        return planner.plan(start, goal)
-
-    cpp = cpp_call(
-        library.a_star, ~matrix, SIZE, SIZE, *(int(cell @ (SIZE, 1)) for cell in (start, goal))
-    )
-    agree = agreement(ours()[1].path_cost, cpp(), 1e-6, "cells")
-    a, b = measure(ours, cpp, 3, clock=time.process_time)
-    note = f"A* in eight directions, {ours()[1].num_nodes_explored:,} cells explored; one core each"
-    return Row(f"C++: PlannerAStarGrid over {SIZE:,}²", a, b, PEER, 0.9, None, agree, note)
-
-
-def inserted_rays(library: ctypes.CDLL, starts: NDArray[Any], angles: NDArray[Any]) -> Row:
-    """Compare the rays of one sensor in a map of probabilities."""
-    m = OccupancyMap(SIZE / RESOLUTION, SIZE / RESOLUTION, RESOLUTION)
-    ends = starts[0] + 20.0 * np.stack((np.cos(angles), np.sin(angles)), axis=1)
-
-    # the same in C++
-    rays = np.hstack((np.broadcast_to(starts[0], ends.shape), ends)) * RESOLUTION
-    log_odds = np.zeros((SIZE, SIZE))
-    miss, hit, least, most = (math.log(p / (1 - p)) for p in (0.4, 0.7, 0.001, 0.999))
-    cpp = cpp_call(
-        library.insert_rays, rays, len(rays), SIZE, SIZE, miss, hit, least, most, log_odds
-    )
-
-    def ours() -> None:
-        m.insert_ray(starts[0], ends)
-
-    cpp()
-    ours()
-    agree = agreement(m.occupancy_matrix(), 1 / (1 + np.exp(-log_odds)), 1e-9, "of probability")
-    a, b = measure(ours, cpp, 5, clock=time.process_time)
-    note = f"{RAYS:,} rays of 20 m from one place; one core each"
-    return Row(f"C++: OccupancyMap.insert_ray, {SIZE:,}²", a, b, PEER, 0.9, None, agree, note)

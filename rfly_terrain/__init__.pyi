@@ -35,13 +35,10 @@ from rfly_terrain.map_files.search import package_maps as package_maps
 from rfly_terrain.occupancy.files import cells_to_image as cells_to_image
 from rfly_terrain.occupancy.files import image_to_cells as image_to_cells
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap as BinaryOccupancyMap
-from rfly_terrain.occupancy.probability_map import OccupancyMap as OccupancyMap
 from rfly_terrain.occupancy.random_maps import load_mat_maps as load_mat_maps
 from rfly_terrain.occupancy.random_maps import map_clutter as map_clutter
 from rfly_terrain.occupancy.random_maps import map_maze as map_maze
 from rfly_terrain.occupancy.scan import LidarScan as LidarScan
-from rfly_terrain.planning.grid_planner import PlannerAStarGrid as PlannerAStarGrid
-from rfly_terrain.planning.hybrid_planner import PlannerHybridAStar as PlannerHybridAStar
 from rfly_terrain.planning.plan import DRIVE as DRIVE
 from rfly_terrain.planning.plan import FLY as FLY
 from rfly_terrain.planning.plan import MIXED as MIXED

@@ -10,14 +10,57 @@ the reference pages of binaryOccupancyMap and its functions.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
-from rfly_common.config.matlab_properties import CallFormError, Spellings
-
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class CallFormError(TypeError, ValueError):
+    """Arguments that fit no form of a call: an option that is unknown, or given twice."""
+
+
+@dataclass(frozen=True)
+class Spellings:
+    """Names of options in Python's and in MATLAB's spelling."""
+
+    matlab: Mapping[str, str]
+    """MATLAB's name by Python's."""
+
+    @classmethod
+    def of(cls, *names: str, **others: str) -> Spellings:
+        """Return CamelCase for the names of Python, and the `others` as they are."""
+        return cls({name: name.title().replace("_", "") for name in names} | others)
+
+    @cached_property
+    def python(self) -> dict[str, str]:
+        """Python's name by either spelling in lower case."""
+        return {
+            spelt.lower(): name for name, matlab in self.matlab.items() for spelt in (name, matlab)
+        }
+
+    def in_python(
+        self, call: str, options: Iterable[tuple[str, Any]], known: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """Return options by Python's names; `known` are further ones, in Python's spelling only.
+
+        Raise CallFormError for an option that is unknown or given twice.
+        """
+        values: dict[str, Any] = {}
+        for key, value in options:
+            name = self.python.get(key.lower(), key)
+            if name not in self.matlab and name not in known:
+                raise CallFormError(
+                    f"{call}: no option {key}, expected one of {', '.join(self.matlab.values())}"
+                )
+            if name in values:
+                raise CallFormError(
+                    f"{call}: {name} and {self.matlab[name]} are the same option, given twice"
+                )
+            values[name] = value
+        return values
 
 
 @dataclass(frozen=True)
@@ -43,18 +86,6 @@ _MAP_PROPERTIES = (
 _FRAME = CallForm(Spellings.of("frame"), "frame", ("frame",))
 CALL_FORMS: dict[str, CallForm] = {
     "__init__": CallForm(Spellings.of(*_MAP_PROPERTIES, "frame"), "frame", ("frame",)),
-    "occupancy_map": CallForm(
-        Spellings.of(
-            *_MAP_PROPERTIES,
-            "occupied_threshold",
-            "free_threshold",
-            "probability_saturation",
-            "frame",
-        ),
-        "frame",
-        ("frame",),
-    ),
-    "update_occupancy": _FRAME,
     "get_occupancy": _FRAME,
     "check_occupancy": _FRAME,
     "set_occupancy": _FRAME,
@@ -70,9 +101,9 @@ CALL_FORMS: dict[str, CallForm] = {
 }
 
 
-def in_call_forms(method: _Method, row: str = "") -> _Method:
+def in_call_forms(method: _Method) -> _Method:
     """Return the method, to be called in any form of its row of CALL_FORMS, that of its name."""
-    name = row or method.__name__
+    name = method.__name__
     form = CALL_FORMS[name]
     taken = frozenset(inspect.signature(method).parameters)
 

@@ -448,32 +448,3 @@ def first_hits(segments: Any, clearance: Any, distances: Any, hits: Any) -> None
                 break
             remaining -= 1
             slab += 1 if forward else -1
-
-
-@kernel
-def integrate(
-    log_odds: Any,
-    cells: Any,
-    offsets: Any,
-    is_end: Any,
-    is_hit: Any,
-    changes: tuple[float, float],
-    limits: tuple[float, float],
-) -> None:
-    """Add the observations of rays to the cells that they touch, within limits, in place.
-
-    `cells` (k, 2), `offsets` (n + 1,) and `is_end` (k,) are those of `touched_cells`; `is_hit`
-    (n,): rays that end at an obstacle. `changes`: log-odds of a miss and of a hit. The last cells
-    of a ray that hits nothing do not change.
-    """
-    miss, hit = changes
-    for n in range(is_hit.size):
-        at_end = hit if is_hit[n] else 0.0
-        for k in range(offsets[n], offsets[n + 1]):
-            log_odds[cells[k, 0], cells[k, 1]] += at_end if is_end[k] else miss
-
-    # the limits hold for the sum of all
-    least, most = limits
-    for k in range(cells.shape[0]):
-        value = log_odds[cells[k, 0], cells[k, 1]]
-        log_odds[cells[k, 0], cells[k, 1]] = min(max(value, least), most)

@@ -36,26 +36,6 @@ def inflated(cells: Bools, radius: int) -> Bools:
     return near_cells(cells, radius + 0.5)
 
 
-def largest_nearby(values: Floats, radius: int) -> Floats:
-    """Return the largest value in each cell's disc, that of `inflated`."""
-    if radius <= _LARGEST_KERNEL:
-        return np.asarray(cv2.dilate(values, _disc(radius), borderValue=-np.inf), np.float64)
-
-    from scipy.ndimage import maximum_filter1d
-
-    # row by row of the disc: the largest along a row does not take longer for a longer one
-    rows = len(values)
-    result = values.copy()
-    for offset in range(min(radius, rows - 1) + 1):
-        half = math.isqrt(radius * (radius + 1) - offset * offset)
-        along = maximum_filter1d(values, 2 * half + 1, axis=1, mode="nearest")
-        above = result[: rows - offset]
-        below = result[offset:]
-        np.maximum(above, along[offset:], out=above)
-        np.maximum(below, along[: rows - offset], out=below)
-    return result
-
-
 def _disc(radius: int) -> NDArray[np.uint8]:
     """Return the cells i rows and j columns away with i² + j² ≤ radius² + radius."""
     offset = np.arange(-radius, radius + 1)

@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rfly_common.arrays import Bools, Floats
+from rfly_common.arrays import Bools
 from rfly_common.config.documents import check_schema, load_schema, parse_mapping
 from rfly_common.config.marked_yaml import Document, dump_yaml
 from rfly_common.errors import ConfigError, TerrainFormatError
@@ -143,14 +143,6 @@ def from_message(
     info: Mapping[str, Any], data: ArrayLike, threshold: float, unknown: bool
 ) -> tuple[Bools, float, tuple[float, float]]:
     """Return (cells, cells per metre, bottom-left corner) of a nav_msgs/OccupancyGrid."""
-    values, resolution, origin = values_of_message(info, data)
-    return occupied(values, number(threshold, "threshold"), unknown), resolution, origin
-
-
-def values_of_message(
-    info: Mapping[str, Any], data: ArrayLike
-) -> tuple[Floats, float, tuple[float, float]]:
-    """Return (values, top row first, cells per metre, bottom-left corner) of an OccupancyGrid."""
     rows, columns = checked_size(info["height"], info["width"])
     values = numbers(data, "data").reshape(-1)
     if values.size != rows * columns:
@@ -162,7 +154,8 @@ def values_of_message(
     x, y, yaw = numbers(info["origin"], "origin").reshape(-1).tolist()
     check_yaw(yaw)
     resolution = resolution_of(info["resolution"], "resolution")
-    return values.reshape(rows, columns)[::-1], resolution, (x, y)
+    cells = values.reshape(rows, columns)[::-1]
+    return occupied(cells, number(threshold, "threshold"), unknown), resolution, (x, y)
 
 
 def check_yaw(yaw: float) -> None:

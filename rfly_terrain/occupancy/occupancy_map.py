@@ -6,29 +6,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.files import StrPath
+from rfly_terrain.height_map.grid import snap
 from rfly_terrain.occupancy.call_forms import in_call_forms
 from rfly_terrain.occupancy.cell_grid import (
     SNAP,
     binary,
+    cells_for,
+    check_frame,
+    checked_size,
     not_zero,
     number,
     numbers,
     pair,
     points,
 )
-from rfly_terrain.occupancy.cell_map import CellMap
-from rfly_terrain.occupancy.cells import inflated
+from rfly_terrain.occupancy.cells import inflated, resample, sampled, shifted
+from rfly_terrain.occupancy.map_frames import MapFrames
 from rfly_terrain.occupancy.places import (
     observed_rays,
     places_of,
+    places_to_write,
     rays_reach,
+    shift_window,
+    window_shift,
 )
 from rfly_terrain.occupancy.rays import (
     clearance_of,
@@ -46,6 +53,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 OptionalArray = ArrayLike | None
+DEFAULTS: dict[str, Any] = {
+    "grid_origin_in_local": (0, 0),
+    "local_origin_in_world": (0, 0),
+    "default_value": False,
+    "layer_name": "binaryLayer",
+    "one_based": False,
+}
+"""Properties of a map, by Python's names, and their defaults."""
 
 
 class RayCells(NamedTuple):
@@ -62,7 +77,7 @@ class RayCells(NamedTuple):
     """True where the ray ends in the cell, on its edge or on its corner, (k,)."""
 
 
-class BinaryOccupancyMap(CellMap):
+class BinaryOccupancyMap(MapFrames):
     """Grid of free (False) and occupied (True) cells, with queries, rays and a moving window.
 
     It behaves as MATLAB's `binaryOccupancyMap` with Python's indices, from 0; with `one_based=True`
@@ -78,9 +93,10 @@ class BinaryOccupancyMap(CellMap):
     array([[3.5, 3.9]])
     """
 
-    _title = "Binary Occupancy Grid"
-    _words = "a BinaryOccupancyMap"
-    _defaults: ClassVar = {**CellMap._defaults, "default_value": False, "layer_name": "binaryLayer"}
+    _drawn: Any = None
+    """Images by axes, of `show`; None before the first."""
+    _cells: Bools
+    """Occupied cells, (rows, columns), row 0 on top."""
 
     @in_call_forms
     def __init__(
@@ -111,7 +127,46 @@ class BinaryOccupancyMap(CellMap):
             "layer_name": layer_name,
             "one_based": one_based,
         }
-        self._begin(width, height, resolution, frame, keywords)
+        check_frame(frame, ("world", "grid"))
+        source = width if isinstance(width, BinaryOccupancyMap) else None
+        given = {name: value for name, value in keywords.items() if value is not None}
+        properties = DEFAULTS | ({} if source is None else source._properties()) | given
+        location = properties.pop("grid_location_in_world", None)
+        _check_location(location, given.get("local_origin_in_world"))
+
+        # another map, a matrix, or a size
+        if source is not None:
+            cells, per_metre = source._resampled(_resolution_behind(height, resolution, frame))
+        elif np.ndim(width) == 2:
+            per_metre = _resolution_behind(height, resolution, frame)
+            per_metre = 1 if per_metre is None else per_metre
+            cells = not_zero(width, "p")
+            checked_size(*cells.shape)
+        else:
+            per_metre = number(1 if resolution is None else resolution, "resolution", above=0.0)
+            shape = _empty_shape(width, 10 if height is None else height, per_metre, frame)
+            cells = np.full(shape, binary(properties["default_value"], "default_value"))
+
+        super().__init__((cells.shape[0], cells.shape[1]), per_metre, **properties)
+        if location is not None:
+            self.grid_location_in_world = location
+        self._cells = cells
+        self._changed()
+
+    def _properties(self) -> dict[str, Any]:
+        """Return the properties by Python's names."""
+        return {name: getattr(self, name) for name in DEFAULTS}
+
+    def _resampled(self, resolution: Any) -> tuple[Bools, float]:
+        """Return a copy of the cells, or the same area in other cells, and the resolution."""
+        if resolution is None:
+            return self._cells.copy(), self.resolution
+        per_metre = number(resolution, "resolution", above=0.0)
+        return resample(self._cells, per_metre / self.resolution), per_metre
+
+    def copy(self) -> Self:
+        """Return an independent map with the same cells and properties."""
+        return type(self)(self)
 
     @classmethod
     def from_grid_size(cls, rows: int, cols: int, resolution: float = 1, **properties: Any) -> Self:
@@ -140,7 +195,7 @@ class BinaryOccupancyMap(CellMap):
         occupied cell of the source.
         """
         if not isinstance(source, BinaryOccupancyMap):
-            raise ValueError(f"source: {type(source).__name__}, expected {cls._words}")
+            raise ValueError(f"source: {type(source).__name__}, expected a BinaryOccupancyMap")
         return cls(source, resolution)
 
     def _changed(self) -> None:
@@ -236,12 +291,96 @@ class BinaryOccupancyMap(CellMap):
         found = places_of(self, places, size, frame)
         return found.read(self._cells), found.inside
 
-    def _stored(self, values: Any, what: str) -> Bools:
-        """Return True for numbers other than 0."""
-        return not_zero(values, what)
+    @in_call_forms
+    def set_occupancy(self, points: ArrayLike, values: ArrayLike, *, frame: str = "world") -> Bools:
+        """Write one value, or one per point, (n,) or (n, 1); later points win.
 
-    def _grown(self, cells: int) -> Bools:
-        return inflated(self._cells, cells)
+        0 is free, any other number occupied. A matrix of values with one location is a block,
+        placed as that of `get_occupancy`. Returns, in the shape of points or block, which of them
+        lie on the map; the others are ignored.
+        """
+        places, stored = places_to_write(self, points, not_zero(values, "values"), frame)
+        places.write(self._cells, stored)
+        self._changed()
+        return places.inside
+
+    @in_call_forms
+    def inflate(self, radius: float, frame: str = "world") -> None:
+        """Grow every occupied cell by a disc of cells.
+
+        The disc holds the cells whose centres are at most the radius, rounded up to whole cells,
+        away (to within rounding: i² + j² ≤ r² + r). The radius is in metres, or in cells in the
+        frame "grid".
+        """
+        check_frame(frame, ("world", "grid"))
+        reach = number(radius, "radius", at_least=0.0)
+        if frame == "grid":
+            cells = float(np.ceil(snap(reach, SNAP)))
+        else:
+            cells = cells_for(reach, self.resolution)
+        self._cells = inflated(self._cells, int(min(cells, self._rows + self._columns)))
+        self._changed()
+
+    @in_call_forms
+    def move(
+        self,
+        value: ArrayLike,
+        *,
+        move_type: str = "absolute",
+        fill_value: Any = None,
+        sync_with: Self | None = None,
+    ) -> None:
+        """Move the window over the world to `value`, or ("relative") by it, in whole cells.
+
+        The shift is truncated towards zero. Cells that stay in view keep their value at their
+        place. Those newly in view take the value of `sync_with` where it covers their centre, else
+        `fill_value` or, without one, `default_value`.
+        """
+        shift = window_shift(self, value, move_type)
+        fill = self.default_value if fill_value is None else binary(fill_value, "fill_value")
+
+        # the cells, and those newly in view
+        source = None if sync_with is None else self._checked_map(sync_with, "sync_with")
+        source = self.copy() if source is self else source
+        shift_window(self, shift)
+        self._cells, revealed = shifted(self._cells, shift, fill)
+
+        if source is not None:
+            values, covered = self._values_of(source)
+            revealed &= covered
+            self._cells[revealed] = values[revealed]
+        self._changed()
+
+    def _checked_map(self, value: Any, what: str) -> Self:
+        """Return the value if it is such a map. Raise ValueError for anything else."""
+        if not isinstance(value, BinaryOccupancyMap):
+            raise ValueError(f"{what}: {type(value).__name__}, expected a BinaryOccupancyMap")
+        return cast("Self", value)
+
+    def sync_with(self, source: Self) -> Bools:
+        """Take over the values of another map at the centres of the cells, else `default_value`.
+
+        Resolutions may differ. Returns the new matrix.
+        """
+        values, covered = self._values_of(self._checked_map(source, "source"))
+        self._cells = np.where(covered, values, self.default_value)
+        self._changed()
+        return self.occupancy_matrix()
+
+    def _values_of(self, source: Self) -> tuple[Bools, Bools]:
+        """Return the values of another map at the centres of the cells, and where it has any."""
+        return sampled(source._cells, source._grid("world"), self._grid("world"))
+
+    @in_call_forms
+    def show(self, frame: str = "world", *, ax: Any = None, fast_update: bool = False) -> Any:
+        """Draw the map, free white and occupied black, into Matplotlib axes (the current ones).
+
+        Units are those of the frame. `fast_update` reuses the image that this map drew there
+        before. Returns the image artist.
+        """
+        from rfly_terrain.occupancy.plot import draw
+
+        return draw(self, frame, ax, fast_update)
 
     def raycast(
         self, p1: ArrayLike, p2: ArrayLike, angle: float | None = None
@@ -399,8 +538,35 @@ class BinaryOccupancyMap(CellMap):
         return cls(cells, image.resolution, local_origin_in_world=image.origin)
 
     # MATLAB's names; what they take is in call_forms.CALL_FORMS
+    setOccupancy: Callable[..., Any] = set_occupancy
+    syncWith = sync_with
     occupancyMatrix = occupancy_matrix
     getOccupancy: Callable[..., Any] = get_occupancy
     checkOccupancy: Callable[..., Any] = check_occupancy
     rayIntersection = ray_intersection
     insertRay = insert_ray
+
+
+def _empty_shape(width: Any, height: Any, per_metre: float, frame: str) -> tuple[int, int]:
+    """Return the size of an empty map, of metres or ("grid") of rows and columns."""
+    if frame == "grid":
+        return checked_size(number(width, "rows"), number(height, "cols"))
+    across = number(width, "width", above=0.0)
+    up = number(height, "height", above=0.0)
+    return checked_size(cells_for(up, per_metre), cells_for(across, per_metre))
+
+
+def _resolution_behind(height: Any, resolution: Any, frame: str) -> Any:
+    """Return the resolution that stands behind a matrix or a map; None for none."""
+    if (height is not None and resolution is not None) or frame == "grid":
+        raise ValueError("expected (matrix), (matrix, resolution), (map) or (map, resolution)")
+    return height if resolution is None else resolution
+
+
+def _check_location(location: Any, local_origin: Any) -> None:
+    """Raise ValueError if both properties say where a map is."""
+    if location is not None and local_origin is not None:
+        raise ValueError(
+            "grid_location_in_world and local_origin_in_world both say where the map is, "
+            "expected one"
+        )

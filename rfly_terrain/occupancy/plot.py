@@ -1,25 +1,22 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Matplotlib plots of an occupancy map, and of a plan on it."""
+"""Matplotlib plot of an occupancy map."""
 
 from __future__ import annotations
 
 import weakref
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rfly_common.arrays import Floats
 from rfly_common.imports import require
 from rfly_terrain.occupancy.cell_grid import check_frame
 
 if TYPE_CHECKING:
-    from rfly_terrain.occupancy.cell_map import CellMap
+    from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
 
 
-def draw(occupancy: CellMap, frame: str, ax: Any, fast_update: bool) -> Any:
-    """Draw the map into axes (None: the current ones), see `CellMap.show`.
+def draw(occupancy: BinaryOccupancyMap, frame: str, ax: Any, fast_update: bool) -> Any:
+    """Draw the map into axes (None: the current ones), see `BinaryOccupancyMap.show`.
 
     Returns the image artist.
     """
@@ -58,24 +55,5 @@ def draw(occupancy: CellMap, frame: str, ax: Any, fast_update: bool) -> Any:
             extent=extent,
         )
         occupancy._drawn[ax] = weakref.ref(image)
-    ax.set(xlabel=labels[0], ylabel=labels[1], title=occupancy._title)
+    ax.set(xlabel=labels[0], ylabel=labels[1], title="Binary Occupancy Grid")
     return image
-
-
-EXPLORED_COLOR = "lightskyblue"
-PATH_COLOR = "tab:blue"
-
-
-def draw_plan(occupancy: Any, path: Floats, explored: Floats, ax: Any) -> Any:
-    """Draw a map, explored places and a path (n, 2) in the world, m; return the axes.
-
-    Without axes they are the current ones.
-    """
-    axes = occupancy.show(ax=ax).axes
-    if len(explored):
-        axes.plot(*np.asarray(explored).T, ".", color=EXPLORED_COLOR, markersize=2)
-    if len(path):
-        axes.plot(*np.asarray(path).T, "-", color=PATH_COLOR, linewidth=2)
-        axes.plot(*path[0], "o", color="tab:green")
-        axes.plot(*path[-1], "o", color="tab:red")
-    return axes

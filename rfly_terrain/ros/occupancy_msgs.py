@@ -16,16 +16,14 @@ from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.stamps import ns_to_stamp
 from rfly_terrain.occupancy.files import LARGEST_YAW
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
-from rfly_terrain.occupancy.probability_map import OccupancyMap
 
 
 def occupancy_map_to_msg(
-    occupancy: BinaryOccupancyMap | OccupancyMap, frame_id: str = "map", stamp_ns: int = 0
+    occupancy: BinaryOccupancyMap, frame_id: str = "map", stamp_ns: int = 0
 ) -> OccupancyGrid:
     """Return a grid with 100 where occupied and 0 where free, from the bottom row up.
 
-    The origin is the bottom-left corner. Of probabilities it has percentages, and −1 where the
-    probability is 0.5.
+    The origin is the bottom-left corner.
     """
     info, data = occupancy.to_occupancy_grid()
     cells = data.reshape(info["height"], info["width"])
@@ -64,14 +62,6 @@ def msg_to_occupancy_map(
     return BinaryOccupancyMap.from_occupancy_grid(
         _info(message), np.asarray(message.data, np.int8), threshold, unknown
     )
-
-
-def msg_to_probability_map(message: OccupancyGrid) -> OccupancyMap:
-    """Return the map of a grid's percentages; −1 becomes 0.5.
-
-    Raises ValueError as `msg_to_occupancy_map`, and for values above 100.
-    """
-    return OccupancyMap.from_occupancy_grid(_info(message), np.asarray(message.data, np.int8))
 
 
 def _info(message: OccupancyGrid) -> dict[str, Any]:

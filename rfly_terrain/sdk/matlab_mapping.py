@@ -21,11 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from rfly_common.files import StrPath
 from rfly_terrain.occupancy.occupancy_map import BinaryOccupancyMap
-from rfly_terrain.occupancy.probability_map import OccupancyMap
 from rfly_terrain.occupancy.random_maps import load_mat_maps, map_clutter, map_maze
 from rfly_terrain.occupancy.scan import LidarScan
-from rfly_terrain.planning.grid_planner import PlannerAStarGrid
-from rfly_terrain.planning.hybrid_planner import PlannerHybridAStar
 
 METHODS = (
     "checkOccupancy",
@@ -39,7 +36,6 @@ METHODS = (
     "local2world",
     "move",
     "occupancyMatrix",
-    "plan",
     "plot",
     "raycast",
     "rayIntersection",
@@ -47,15 +43,11 @@ METHODS = (
     "setOccupancy",
     "show",
     "syncWith",
-    "updateOccupancy",
     "world2grid",
     "world2local",
 )
 
 binaryOccupancyMap = BinaryOccupancyMap
-occupancyMap = OccupancyMap
-plannerAStarGrid = PlannerAStarGrid
-plannerHybridAStar = PlannerHybridAStar
 lidarScan = LidarScan
 mapMaze = map_maze
 mapClutter = map_clutter
@@ -67,10 +59,7 @@ __all__ = (  # noqa: PLE0604  # METHODS is a tuple of names
     "load",
     "mapClutter",
     "mapMaze",
-    "occupancyMap",
     "one_based",
-    "plannerAStarGrid",
-    "plannerHybridAStar",
     "transformScan",
 )
 
@@ -118,21 +107,11 @@ def _one_based(make: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _one_based_planner(*args: Any, **options: Any) -> PlannerAStarGrid:
-    """Return a planner; its own map, if none is given, has rows and columns from 1."""
-    planner = PlannerAStarGrid(*args, **options)
-    if not args and "map" not in {name.lower() for name in options}:
-        planner.map.one_based = True
-    return planner
-
-
 globals().update({name: _as_function(name) for name in METHODS})
 
 one_based = SimpleNamespace(**{name: globals()[name] for name in __all__ if name != "one_based"})
 """The functions of this module, with maps whose rows and columns count from 1, as in MATLAB."""
 one_based.binaryOccupancyMap = _one_based(BinaryOccupancyMap)
-one_based.occupancyMap = _one_based(OccupancyMap)
-one_based.plannerAStarGrid = _one_based_planner
 one_based.mapMaze = _one_based(map_maze)
 one_based.mapClutter = _one_based(map_clutter)
 

@@ -17,9 +17,15 @@ from node_harness import PATIENCE
 from rfly_common.errors import PlanError
 from rfly_common.kernels import interruptible as module
 from rfly_common.kernels.interruptible import check_memory, interruptible
-from rfly_terrain import BinaryOccupancyMap, PlannerAStarGrid, PlannerHybridAStar
+from rfly_terrain import PlanPose, TraversabilityGrid
 from rfly_terrain.planning import cost_kernels as kernels
-from rfly_terrain.planning import grid_search_kernels, search_kernels
+from rfly_terrain.planning import search_kernels
+from rfly_terrain.planning.drive import plan_drive
+
+
+def flat_ground(rows, columns):
+    """Costs of 0 on cells of 1 m from the origin."""
+    return TraversabilityGrid(np.zeros((rows, columns), np.int8), 1.0, (0.0, 0.0))
 
 
 @pytest.mark.parametrize("turn", range(30))
@@ -65,15 +71,8 @@ def test_ctrl_c_while_a_kernel_starts_ends_it(monkeypatch):
 
 
 def test_a_kernel_that_is_stopped_returns_at_once():
-    """The three searches look at the flag: stopped before the start, none goes beyond it."""
+    """Both searches look at the flag: stopped before the start, neither goes beyond it."""
     stop = np.ones(1, np.bool_)
-    free = np.ones((20, 30), bool)
-    costs = np.full(600, np.inf)
-    parents = np.full(600, -1, np.int32)
-    steps = np.array([(0, 1), (1, 0)])
-    search = (free, steps, np.ones((2, 1)), grid_search_kernels.MANHATTAN, np.ones(1), 0, 599)
-    assert grid_search_kernels.search_cells(*search, costs, parents, stop) == 0
-
     weight = np.pad(np.ones((20, 30), np.float32), 2).reshape(-1)
     best = np.full(weight.size, np.inf, np.float32)
     neighbours = np.array([1, 35, 34, 33, -1, -35, -34, -33])
@@ -88,19 +87,18 @@ def test_a_kernel_that_is_stopped_returns_at_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_kernels, "interruptible", stopped_at_once)
-        planner = PlannerHybridAStar(BinaryOccupancyMap(20, 20), min_turning_radius=2)
-        assert not planner.plan([2, 2, 0], [15, 15, 1])[2].is_path_found
+        with pytest.raises(PlanError, match="none that a vehicle"):
+            plan_drive(flat_ground(20, 20), PlanPose(2, 2, 0), PlanPose(15, 15, 1), 2.0)
     assert expanded == [-1]
 
 
 def test_a_search_that_does_not_fit_says_what_it_needs(monkeypatch, tmp_path):
-    """10,000 x 10,000 cells of 32 bytes are 3.2 GB."""
+    """160 x 260 cells of 24 bytes are 1 MB, 10,000 x 10,000 of 32 bytes 3.2 GB."""
     memory = tmp_path / "meminfo"
     memory.write_text("MemTotal: 9 kB\nMemAvailable:       799 kB\n")
     monkeypatch.setattr(module, "_MEMORY", memory)
-    planner = PlannerAStarGrid(BinaryOccupancyMap(160, 160))
-    with pytest.raises(PlanError, match=r"A\* over 25,600 cells needs 0\.0 GB of memory"):
-        planner.plan([0, 0], [2, 2])
+    with pytest.raises(PlanError, match=r"a plan over 41,600 cells needs 0\.0 GB of memory"):
+        plan_drive(flat_ground(160, 260), PlanPose(2, 2), PlanPose(9, 9), 2.0)
 
     memory.write_text("MemAvailable: 1953125 kB\n")
     with pytest.raises(PlanError, match=r"needs 3\.2 GB .* 2\.0 GB are free") as refused:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
-from rfly_terrain import BinaryOccupancyMap, OccupancyMap, cells_to_image, image_to_cells
+from rfly_terrain import BinaryOccupancyMap, cells_to_image, image_to_cells
 from rfly_terrain.occupancy.files import load_map
 
 MATRIX = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]], bool)
@@ -403,16 +403,6 @@ class TestMessage:
         again = msg_to_occupancy_map(message)
         assert np.array_equal(again.occupancy_matrix(), MATRIX)
         assert (again.resolution, again.grid_location_in_world.tolist()) == (20.0, [-2, 8])
-
-    def test_probabilities_there_and_back(self):
-        from rfly_terrain.ros.occupancy_msgs import msg_to_probability_map, occupancy_map_to_msg
-
-        m = OccupancyMap([[0.5, 0.25], [0.9, 0.01]], 4, local_origin_in_world=(1, 2))
-        message = self.sent(occupancy_map_to_msg(m, "site"))
-        assert list(message.data) == [90, 1, -1, 25]
-        again = msg_to_probability_map(message)
-        assert again.occupancy_matrix() == pytest.approx(m.occupancy_matrix())
-        assert (again.resolution, again.grid_location_in_world.tolist()) == (4.0, [1, 2])
 
     def test_thresholds_and_unknown(self):
         from nav_msgs.msg import OccupancyGrid
