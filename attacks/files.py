@@ -210,7 +210,6 @@ _READER_OF = {
     "waypoints mission": "mission",
     # recordings
     "pcap": "recording",
-    "pcapng": "recording",
     "mcap": "mcap",
     "fit log": "fit log",
     "replay log": "replay log",

@@ -39,7 +39,8 @@ from rfly_terrain.planning import search_kernels
 from rfly_terrain.planning.drive import MOST_NODES, weights
 from rfly_terrain.planning.planner import warm_up as warm_up_planning
 from rfly_terrain.warm_up import warm_up
-from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet
+from rfly_ue_bridge.codec.ned_states import NedStates
+from rfly_ue_bridge.codec.state_datagrams import encode_states
 
 TARGET = 0.9
 """Target, as a share of C++'s speed."""
@@ -184,6 +185,17 @@ def packets(library: ctypes.CDLL) -> Row:
     types = np.full(VEHICLES, 3)
     position = rng.normal(0.0, 100.0, (VEHICLES, 3))
     euler = rng.normal(0.0, 0.3, (VEHICLES, 3))
+    states = NedStates(
+        id=ids.astype(np.int32),
+        vehicle_type=types.astype(np.int32),
+        position_ned=position,
+        euler=euler,
+        velocity_ned=np.zeros((VEHICLES, 3), np.float32),
+        motor_speed_rpm=np.zeros((VEHICLES, 8), np.float32),
+        motor_speed_mean_rpm=np.zeros(VEHICLES, np.float32),
+        scale=np.ones((VEHICLES, 3), np.float32),
+        fit_ground=np.zeros(VEHICLES, np.bool_),
+    )
 
     def cpp() -> Any:
         out = np.empty(-(-VEHICLES // 100) * 3804, np.uint8)
@@ -191,12 +203,12 @@ def packets(library: ctypes.CDLL) -> Row:
         return out
 
     def ours() -> Any:
-        return encode_fleet(ids, types, position, euler)
+        return encode_states(states, in_fleet=True)
 
     agree = same(
         b"".join(bytes(run.buffer) for run in ours()) == cpp().tobytes(), "packets, byte by byte"
     )
-    note = "each into a new buffer; ours also checks every number"
+    note = "each into a new buffer; ours also checks what the packet holds"
     return _row("C++: 10,000 vehicles to packets", ours, cpp, agree, note)
 
 

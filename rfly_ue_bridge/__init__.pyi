@@ -7,10 +7,6 @@ from rfly_ue_bridge.codec import commands as commands
 from rfly_ue_bridge.codec import unreal_commands as unreal_commands
 from rfly_ue_bridge.codec.commands import encode_command as encode_command
 from rfly_ue_bridge.codec.commands import encode_command_lan as encode_command_lan
-from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet as encode_fleet
-from rfly_ue_bridge.codec.fleet_datagrams import (
-    encode_fleet_with_motors as encode_fleet_with_motors,
-)
 from rfly_ue_bridge.codec.from_rflysim3d import FROM_RFLYSIM3D as FROM_RFLYSIM3D
 from rfly_ue_bridge.codec.ned_states import NedStates as NedStates
 from rfly_ue_bridge.codec.ned_states import states_to_ned as states_to_ned
@@ -50,7 +46,6 @@ from rfly_ue_bridge.objects.placement_file import load_placements as load_placem
 from rfly_ue_bridge.objects.placement_file import shipped_placements as shipped_placements
 from rfly_ue_bridge.rflysim3d import RflySim3D as RflySim3D
 from rfly_ue_bridge.sdk import ue4_ctrl_api as ue4_ctrl_api
-from rfly_ue_bridge.sdk.listener import FeedbackRecords as FeedbackRecords
 from rfly_ue_bridge.sdk.matlab_calls import RflyCameraPosAng as RflyCameraPosAng
 from rfly_ue_bridge.sdk.matlab_calls import RflySendUE4CMD as RflySendUE4CMD
 from rfly_ue_bridge.sdk.matlab_calls import RflySendUECMD as RflySendUECMD

@@ -210,7 +210,7 @@ class RflySim3D(Closing):
         )
 
     def datagrams(self, runs: Iterable[Iterable[bytes | memoryview]], *, window: int = -1) -> None:
-        """Send encoded datagrams, such as those of `encode_fleet` and `encode_states`."""
+        """Send encoded datagrams, such as those of `encode_states`."""
         for run in runs:
             for datagram in run:
                 self._send(datagram, window)

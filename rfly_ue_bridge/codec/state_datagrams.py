@@ -17,7 +17,7 @@ Ids, types and scales of the fleet packet are uint16; a vehicle that does not fi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -116,59 +116,6 @@ def datagrams(runs: Iterable[DatagramRun]) -> list[bytes]:
     return [bytes(datagram) for run in runs for datagram in run]
 
 
-def encode_fleet_columns(
-    packet_type: PacketType, columns: Mapping[str, NDArray[Any]], fit_ground: Bools
-) -> list[DatagramRun]:
-    """Return n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
-
-    Those that are kept on the ground come last, in packets of their own. columns: an array for each
-    field but the checksum, n rows; the caller has made sure that the values fit the field.
-    fit_ground: (n,), or one for all.
-    """
-    if not len(columns["copterID"]):
-        return []
-
-    # usually all vehicles of a fleet are of one kind
-    on_ground = np.count_nonzero(fit_ground)
-    if on_ground in (0, fit_ground.size):
-        checksum = CHECKSUM_GROUND if on_ground else CHECKSUM
-        return [_encode_columns(packet_type, checksum, columns)]
-
-    return [
-        _encode_columns(
-            packet_type, checksum, {name: values[chosen] for name, values in columns.items()}
-        )
-        for checksum, chosen in ((CHECKSUM, ~fit_ground), (CHECKSUM_GROUND, fit_ground))
-    ]
-
-
-def _encode_columns(
-    packet_type: PacketType, checksum: int, columns: Mapping[str, NDArray[Any]]
-) -> DatagramRun:
-    n = len(columns["copterID"])
-    per_packet = packet_type.dtype["copterID"].shape[0]
-    records = np.empty(-(-n // per_packet), packet_type.dtype)
-    full = n // per_packet
-    records[full:] = 0
-
-    records["checksum"] = checksum
-    for name, values in columns.items():
-        each = packet_type.dtype[name].shape[0] // per_packet
-        slots = records[name].reshape(len(records), per_packet, each)
-        # views, also of what was broadcast: each number is copied once
-        rows = values.reshape(n, each)
-        if not any(values.strides):  # one number for all, converted once
-            rows = rows[:1].astype(slots.dtype)[:, :1]
-            slots[:full] = rows
-            slots[full:, : n - full * per_packet] = rows
-            continue
-        slots[:full] = rows[: full * per_packet].reshape(full, per_packet, each)
-        if full < len(records):
-            slots[full, : n - full * per_packet] = rows[full * per_packet :]
-
-    return _run(records, packet_type)
-
-
 def _fits_fleet_packet(states: NedStates) -> Bools:
     ids = states.id
     types = states.vehicle_type
@@ -187,6 +134,25 @@ def _fits_fleet_packet(states: NedStates) -> Bools:
 
 
 def _encode_fleet(states: NedStates) -> list[DatagramRun]:
+    """Return n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
+
+    Those that are kept on the ground come last, in packets of their own.
+    """
+    if not len(states):
+        return []
+
+    # usually all vehicles of a fleet are of one kind
+    on_ground = np.count_nonzero(states.fit_ground)
+    if on_ground in (0, len(states)):
+        return [_encode_hundreds(states, CHECKSUM_GROUND if on_ground else CHECKSUM)]
+
+    return [
+        _encode_hundreds(states.select(~states.fit_ground), CHECKSUM),
+        _encode_hundreds(states.select(states.fit_ground), CHECKSUM_GROUND),
+    ]
+
+
+def _encode_hundreds(states: NedStates, checksum: int) -> DatagramRun:
     columns = {
         "copterID": states.id,
         "vehicleType": states.vehicle_type,
@@ -195,7 +161,23 @@ def _encode_fleet(states: NedStates) -> list[DatagramRun]:
         "Scale": np.rint(states.scale.astype(np.float64) * 100.0),
         "MotorRPMSMean": states.motor_speed_mean_rpm,
     }
-    return encode_fleet_columns(MULTI3D_DATA_100_NEW, columns, states.fit_ground)
+    n = len(states)
+    packet_type = MULTI3D_DATA_100_NEW
+    per_packet = packet_type.dtype["copterID"].shape[0]
+    records = np.empty(-(-n // per_packet), packet_type.dtype)
+    full = n // per_packet
+    records[full:] = 0
+
+    records["checksum"] = checksum
+    for name, values in columns.items():
+        each = packet_type.dtype[name].shape[0] // per_packet
+        slots = records[name].reshape(len(records), per_packet, each)
+        rows = values.reshape(n, each)
+        slots[:full] = rows[: full * per_packet].reshape(full, per_packet, each)
+        if full < len(records):
+            slots[full, : n - full * per_packet] = rows[full * per_packet :]
+
+    return _run(records, packet_type)
 
 
 def _encode_singly(states: NedStates) -> list[DatagramRun]:

@@ -12,15 +12,12 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import Callable
-from types import SimpleNamespace
 
 from rfly_common.errors import FeedbackError
 from rfly_ue_bridge.codec.addresses import FEEDBACK_PORT
 from rfly_ue_bridge.codec.from_rflysim3d import (
     COPTER_SIM_CRASH,
-    FROM_RFLYSIM3D,
     REQ_VE_CRASH_DATA,
-    VISION_SENSOR_REQ_NEW,
     key_of,
 )
 from rfly_ue_bridge.codec.packets import Packet
@@ -133,76 +130,3 @@ class SdkListener:
 
 MAX_RECORDS = 4096
 """Records of each kind that are kept; beyond it the one renewed longest ago is dropped."""
-
-_NO_QUATERNION = (0.0, 0.0, 0.0, 0.0)
-
-
-class Record(SimpleNamespace):
-    """Fields of a packet as attributes, named as on the wire (`record.PosUE`).
-
-    They are numbers, tuples and texts. A later packet of the same key renews the record in place,
-    so that its holder sees the new values, as the scripts of RflySim's SDK expect. An old layout,
-    which has no angQuat, leaves it unchanged (four zeros at first).
-    """
-
-
-class FeedbackRecords:
-    """One `Record` for each key: copterID, SeqID of a camera, seqID of an object.
-
-    Not for several threads.
-    """
-
-    def __init__(self, max_records: int = MAX_RECORDS) -> None:
-        self._max_records = max_records
-        self._records: dict[str, dict[int, Record]] = {
-            packet_type.kind: {}
-            for packet_type in FROM_RFLYSIM3D
-            if packet_type is not VISION_SENSOR_REQ_NEW
-        }
-
-    def update(self, packet: Packet) -> Record | None:
-        """Update the record of a packet and return it; None for a gimbal's, which has no record."""
-        records = self._records.get(packet.type.kind)
-        if records is None:
-            return None
-
-        key = key_of(packet)
-        record = records.pop(key, None)
-        if record is None:
-            record = Record(angQuat=_NO_QUATERNION) if "PosUE" in packet.values else Record()
-            while len(records) >= self._max_records:
-                del records[next(iter(records))]
-
-        record.__dict__.update(packet.values)
-        records[key] = record  # last: the first is the one renewed longest ago
-        return record
-
-    def crash(self, copter_id: int) -> Record | None:
-        """Return the last CopterSimCrash of a vehicle; None if none was seen, as below."""
-        return self._records["CopterSimCrash"].get(copter_id)
-
-    def vehicle_crash(self, copter_id: int) -> Record | None:
-        """Return the last reqVeCrashData of a vehicle: where it is, and what it ran into."""
-        return self._records["reqVeCrashData"].get(copter_id)
-
-    def sil(self, copter_id: int) -> Record | None:
-        """Return the last PX4SILIntFloat of a vehicle."""
-        return self._records["PX4SILIntFloat"].get(copter_id)
-
-    def camera(self, seq_id: int) -> Record | None:
-        """Return the last CameraData of a camera."""
-        return self._records["CameraData"].get(seq_id)
-
-    def vehicle(self, copter_id: int) -> Record | None:
-        """Return the last CoptReqData of a vehicle."""
-        return self._records["CoptReqData"].get(copter_id)
-
-    def object(self, name: str) -> Record | None:
-        """Return the last ObjReqData of that name.
-
-        Records are kept by seqID, so a name is lost when another object takes its seqID over.
-        """
-        for record in reversed(self._records["ObjReqData"].values()):
-            if record.name == name:
-                return record
-        return None

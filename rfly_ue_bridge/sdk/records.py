@@ -4,7 +4,7 @@
 """Records of RflySim's SDK for RflySim3D's answers: class names, attributes and flat constructor.
 
 The SDK's names differ from those of the wire in places (`timestmp`, `BoxExtent`, `CopterID`,
-`ObjName`); both can be read. `listener.FeedbackRecords` serves new code better.
+`ObjName`); both can be read.
 """
 
 from __future__ import annotations

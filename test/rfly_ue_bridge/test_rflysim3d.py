@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from node_harness import PATIENCE
 
+from rfly_common import VehicleStates
 from rfly_common.errors import ConfigError
 from rfly_ue_bridge import rflysim3d
 from rfly_ue_bridge.codec import commands
-from rfly_ue_bridge.codec.fleet_datagrams import encode_fleet
+from rfly_ue_bridge.codec.ned_states import states_to_ned
+from rfly_ue_bridge.codec.state_datagrams import encode_states
 from rfly_ue_bridge.codec.to_rflysim3d import ATTACH_ATTITUDE, ATTACH_POSITION, decode
 from rfly_ue_bridge.rflysim3d import RflySim3D
 
@@ -184,7 +186,10 @@ def test_weather_is_an_actor_and_its_action(window, sinks):
 
 
 def test_fleets_and_requests(window, sinks):
-    window.datagrams(encode_fleet(np.arange(1, 151), 3, np.zeros((150, 3))), window=1)
+    quats = np.tile([0.0, 0.0, 0.0, 1.0], (150, 1))
+    fleet = VehicleStates(np.arange(1, 151), np.full(150, 3), np.zeros((150, 3)), quats)
+    ned, _ = states_to_ned(fleet, "ned")
+    window.datagrams(encode_states(ned, in_fleet=True), window=1)
     assert [sinks.take(1)["copterID"][0] for _ in range(2)] == [1, 101]
     window.request_object(2, "Tree_1")
     assert sinks.take(0)["text"] == "RflyReqObjData 2 Tree_1 0"
