@@ -1,10 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Elevation models into height maps.
-
-They are compared with their own formulas and PROJ's geodesics, not with the importer's path.
-"""
+"""Elevation models into height maps, compared with their own formulas and PROJ's geodesics."""
 
 from __future__ import annotations
 
