@@ -31,6 +31,7 @@ from rfly_ue_bridge.codec.to_rflysim3d import (
     CHECKSUM,
     CHECKSUM_GROUND,
     CHECKSUM_TIME,
+    MULTI3D_DATA_2_NEW,
     MULTI3D_DATA_100_NEW,
     SOUT2_SIMULATOR_SIMPLE,
     SOUT2_SIMULATOR_SIMPLE1,
@@ -93,17 +94,22 @@ def encode_pose(
     )  # fmt: skip
 
 
-def encode_states(states: NedStates, *, in_fleet: bool) -> list[DatagramRun]:
+def encode_states(
+    states: NedStates, *, in_fleet: bool, with_motors: bool = False
+) -> list[DatagramRun]:
     """Return all datagrams of the vehicles, in their order.
 
-    If `in_fleet`, the fleet packets come first, and then the vehicles that do not fit them.
+    If `in_fleet`, the fleet packets come first, and then the vehicles that do not fit them. A fleet
+    packet holds 100 vehicles with their mean motor speeds, or 20 `with_motors`, the speed of each.
     """
     if not in_fleet:
         return _encode_singly(states)
     fits = _fits_fleet_packet(states)
+    packet_type = MULTI3D_DATA_2_NEW if with_motors else MULTI3D_DATA_100_NEW
     if fits.all():
-        return _encode_fleet(states)
-    return _encode_fleet(states.select(fits)) + _encode_singly(states.select(~fits))
+        return _encode_fleet(states, packet_type)
+    fleet = _encode_fleet(states.select(fits), packet_type)
+    return fleet + _encode_singly(states.select(~fits))
 
 
 def goes_in_fleet(vehicles: int, packets: Packets) -> bool:
@@ -133,7 +139,7 @@ def _fits_fleet_packet(states: NedStates) -> Bools:
     return fits
 
 
-def _encode_fleet(states: NedStates) -> list[DatagramRun]:
+def _encode_fleet(states: NedStates, packet_type: PacketType) -> list[DatagramRun]:
     """Return n vehicles in as few fleet packets as hold them, in their order; unused slots are 0.
 
     Those that are kept on the ground come last, in packets of their own.
@@ -144,15 +150,16 @@ def _encode_fleet(states: NedStates) -> list[DatagramRun]:
     # usually all vehicles of a fleet are of one kind
     on_ground = np.count_nonzero(states.fit_ground)
     if on_ground in (0, len(states)):
-        return [_encode_hundreds(states, CHECKSUM_GROUND if on_ground else CHECKSUM)]
+        checksum = CHECKSUM_GROUND if on_ground else CHECKSUM
+        return [_encode_one_kind(states, packet_type, checksum)]
 
     return [
-        _encode_hundreds(states.select(~states.fit_ground), CHECKSUM),
-        _encode_hundreds(states.select(states.fit_ground), CHECKSUM_GROUND),
+        _encode_one_kind(states.select(~states.fit_ground), packet_type, CHECKSUM),
+        _encode_one_kind(states.select(states.fit_ground), packet_type, CHECKSUM_GROUND),
     ]
 
 
-def _encode_hundreds(states: NedStates, checksum: int) -> DatagramRun:
+def _encode_one_kind(states: NedStates, packet_type: PacketType, checksum: int) -> DatagramRun:
     columns = {
         "copterID": states.id,
         "vehicleType": states.vehicle_type,
@@ -160,16 +167,18 @@ def _encode_hundreds(states: NedStates, checksum: int) -> DatagramRun:
         "AngEuler": states.euler,
         "Scale": np.rint(states.scale.astype(np.float64) * 100.0),
         "MotorRPMSMean": states.motor_speed_mean_rpm,
+        "PWMs": states.motor_speed_rpm,
     }
     n = len(states)
-    packet_type = MULTI3D_DATA_100_NEW
     per_packet = packet_type.dtype["copterID"].shape[0]
     records = np.empty(-(-n // per_packet), packet_type.dtype)
     full = n // per_packet
     records[full:] = 0
 
     records["checksum"] = checksum
-    for name, values in columns.items():
+    for field in packet_type.fields[1:]:
+        name = field.name
+        values = columns[name]
         each = packet_type.dtype[name].shape[0] // per_packet
         slots = records[name].reshape(len(records), per_packet, each)
         rows = values.reshape(n, each)

@@ -110,6 +110,31 @@ def test_enu_position_to_exact_bytes():
     assert [p.hex() for p in packets] == [expected]
 
 
+@pytest.mark.parametrize("n", [1, 19, 20, 21, 45])
+def test_twenty_vehicles_with_eight_motors_a_packet(n):
+    """One vehicle after the other, filled with zeros, packed by the format of the wire table."""
+    speeds = np.arange(8.0 * n, dtype=np.float32).reshape(n, 8)
+    place = np.arange(3.0 * n).reshape(n, 3)
+    ned, _ = states_to_ned(make(n, position=place, motor_speed=speeds), "ned")
+    columns = (
+        (1, ned.id),
+        (1, ned.vehicle_type),
+        (3, ned.position_ned),
+        (3, ned.euler),
+        (3, np.full((n, 3), 100)),
+        (8, ned.motor_speed_rpm),
+    )
+
+    expected = []
+    for start in range(0, n, 20):
+        values = [1234567890]
+        for count, column in columns:
+            part = column[start : start + 20].reshape(-1).tolist()
+            values += part + [0] * (20 * count - len(part))
+        expected.append(struct.pack("<i40H120f60H160f", *values))
+    assert datagrams(encode_states(ned, in_fleet=True, with_motors=True)) == expected
+
+
 def test_ned_position_and_velocity_stay_as_they_are():
     packet = only(
         make(
