@@ -47,7 +47,7 @@ class MapFrames:
         self._resolution = number(resolution, "resolution", above=0.0)
         self._grid_origin = pair(grid_origin_in_local, "grid_origin_in_local")
         self._local_origin = pair(local_origin_in_world, "local_origin_in_world")
-        self._default_value = self._cell_value(default_value, "default_value")
+        self._default_value = binary(default_value, "default_value")
         self._layer_name = str(layer_name)
         self._first_index = int(binary(one_based, "one_based"))
 
@@ -62,17 +62,13 @@ class MapFrames:
         return self._rows, self._columns
 
     @property
-    def default_value(self) -> Any:
+    def default_value(self) -> bool:
         """Value of places outside the map, and of places that `move` reveals."""
         return self._default_value
 
     @default_value.setter
     def default_value(self, value: Any) -> None:
-        self._default_value = self._cell_value(value, "default_value")
-
-    def _cell_value(self, value: Any, what: str) -> Any:
-        """Return a cell's value, checked: 0 or 1."""
-        return binary(value, what)
+        self._default_value = binary(value, "default_value")
 
     @property
     def grid_origin_in_local(self) -> Floats:
