@@ -5,7 +5,7 @@
 
 python mavsdk_files_client.py PORT SYSTEM_ID FOLDER
 
-FOLDER: where run.mcap is downloaded to.
+FOLDER: where the parameters' file is downloaded to.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import sys
 from typing import Any
 
 from mavsdk_client import connect, first
+
+FILE = "/metadata/parameters.json"
 
 
 async def read(system: Any, folder: str) -> dict[str, Any]:
@@ -28,18 +30,18 @@ async def read(system: Any, folder: str) -> dict[str, Any]:
 
     files = FtpAsync(system)
     root = await files.list_directory("/")
-    logs = await files.list_directory("/logs")
+    metadata_files = await files.list_directory("/metadata")
     seen: dict[str, Any] = {
         "folders": sorted(entry.name for entry in root.entries),
-        "logs": sorted(entry.name for entry in logs.entries),
+        "files": sorted(entry.name for entry in metadata_files.entries),
     }
     for burst in (False, True):
-        async for _ in files.download("/logs/run.mcap", f"{folder}/{burst}", burst):
+        async for _ in files.download(FILE, f"{folder}/{burst}", burst):
             pass
-    local = f"{folder}/{True}/run.mcap"
-    seen["same"] = await files.are_files_identical(local, "/logs/run.mcap")
+    local = f"{folder}/{True}/parameters.json"
+    seen["same"] = await files.are_files_identical(local, FILE)
     try:
-        await files.remove_file("/logs/run.mcap")
+        await files.remove_file(FILE)
     except FtpError as error:
         seen["removed"] = str(error)
 

@@ -55,7 +55,7 @@ class MavlinkNode(Node):
         self._place_problem = ""
         self._diagnostics = Diagnostics(self, "mavlink", "", self._update_diagnostics)
         log_folder = Path(params.log_folder).expanduser() if params.log_folder else None
-        logs = LogFolder(log_folder, params.erase_logs)
+        logs = LogFolder(log_folder)
         targets = [_address(text) for text in params.targets]
         self._endpoint = MavlinkEndpoint(
             targets,

@@ -45,7 +45,6 @@ class MavlinkParameters:
         "folder of MCAP logs, or a file in that folder; ground stations may download them; "
         "empty: no logs",
     )
-    erase_logs: bool = parameter(False, "let ground stations erase the logs in log_folder")
 
 
 @dataclass(frozen=True)

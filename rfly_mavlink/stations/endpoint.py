@@ -145,7 +145,7 @@ class MavlinkVehicle:
         self._missions = MissionProtocol(self.flight, send, self.warn)
         self._parameters = ParameterProtocol(self.values, self.gains, fixed, send, self.warn)
         self._logs = LogProtocol(logs, send, self.warn)
-        self._files = FileTransfer(FOLDER, metadata.files, logs, send)
+        self._files = FileTransfer(FOLDER, metadata.files, send)
         self._times = TimeProtocol(send, clock_ns)
         self._time = math.nan
         self._warned_low = False
@@ -161,9 +161,9 @@ class MavlinkVehicle:
         elif kind in ParameterProtocol.HANDLED:
             self._parameters.handle(message, address)
         elif kind in LogProtocol.HANDLED:
-            self._logs.handle(message, self.flight.armed, address)
+            self._logs.handle(message, address)
         elif kind in FileTransfer.HANDLED:
-            self._files.handle(message, wall, self.flight.armed, address)
+            self._files.handle(message, address)
         elif kind in TimeProtocol.HANDLED:
             self._times.handle(message, address)
         elif kind in GimbalManager.HANDLED:
@@ -195,7 +195,6 @@ class MavlinkVehicle:
         self.gimbal.tick(time)
         self._missions.tick(wall)
         self._logs.tick()
-        self._files.tick(wall)
         while self.flight.mission.reached:
             self._send(
                 self._d.MAVLink_mission_item_reached_message(self.flight.mission.reached.pop(0))

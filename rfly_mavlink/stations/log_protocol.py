@@ -9,7 +9,6 @@ PX4's do.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +27,6 @@ MOST_BYTES = 2**32 - 1
 """Size of the largest log that the protocol can name, bytes."""
 MOST_GAPS = 500
 """Number of requested ranges of a station that are remembered."""
-STILL_WRITTEN_S = 10.0
-"""Time since the last change of a log, s, during which it is not erased."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +41,10 @@ class Log:
 
 
 class LogFolder:
-    """The newest MCAP files of a folder, or of a file's folder.
+    """The newest MCAP files of a folder, or of a file's folder."""
 
-    `may_erase`: ground stations may remove them.
-    """
-
-    def __init__(self, path: Path | None = None, may_erase: bool = False) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self._folder = path if path is None or path.is_dir() else path.parent
-        self.may_erase = may_erase
 
     def list(self) -> list[Log]:
         """Return the logs, oldest first, without files that are too long for the protocol."""
@@ -94,7 +87,7 @@ class LogProtocol:
         self._logs: list[Log] = []
         self._requested: dict[Address, list[_Range]] = {}
 
-    def handle(self, message: Any, armed: bool, address: Address) -> None:
+    def handle(self, message: Any, address: Address) -> None:
         """Take one of HANDLED, for this vehicle; `address` is its sender's."""
         kind = message.get_type()
         if kind == "LOG_REQUEST_LIST":
@@ -103,11 +96,8 @@ class LogProtocol:
             self._request(message.id, message.ofs, message.count, address)
         elif kind == "LOG_REQUEST_END":
             self.forget(address)
-        elif armed or not self._folder.may_erase:
-            reason = "it is armed" if armed else "parameter erase_logs is false"
-            self._report(f"Logs are kept: {reason}")
         else:
-            self._erase()
+            self._report("Logs are kept: stations cannot erase them")
 
     def forget(self, address: Address) -> None:
         """Forget the requests of a station."""
@@ -175,20 +165,3 @@ class LogProtocol:
     def _send_data(self, log_id: int, start: int, data: bytes, address: Address) -> None:
         padded = list(data.ljust(PACKET_BYTES, b"\0"))
         self._send(self._d.MAVLink_log_data_message(log_id, start, len(data), padded), address)
-
-    def _erase(self) -> None:
-        """Erase all logs but those that are still being written."""
-        self._requested.clear()
-
-        erased = 0
-        for log in self._folder.list():
-            if time.time() - log.changed < STILL_WRITTEN_S:
-                continue
-            try:
-                log.path.unlink()
-                erased += 1
-            except OSError as error:
-                self._report(f"{log.path.name}: {error.strerror or error}")
-
-        self._logs = []
-        self._report(f"{erased} logs erased")

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Recorded files as MAVLink's logs: listed, downloaded with gaps filled, kept or erased."""
+"""Recorded files as MAVLink's logs: listed, downloaded with gaps filled, and kept."""
 
 from __future__ import annotations
 
@@ -148,29 +148,11 @@ def test_a_log_that_vanishes_while_it_is_sent_ends_there(folder):
     assert station.texts[-1].startswith("second.mcap: ")
 
 
-def test_logs_are_erased_only_if_allowed_and_neither_written_nor_in_flight(folder):
+def test_stations_cannot_erase_logs(folder):
     logs = sorted(folder.glob("*.mcap"))
     station = Station(logs=LogFolder(folder))
     station.send(station.d.MAVLink_log_erase_message(1, 1))
-    assert station.texts[-1] == "Logs are kept: parameter erase_logs is false"
-
-    # armed
-    station = Station(logs=LogFolder(folder, may_erase=True))
-    assert station.command(400, 1.0) == "ACCEPTED"
-    station.send(station.d.MAVLink_log_erase_message(1, 1))
-    assert station.texts[-1] == "Logs are kept: it is armed"
+    assert station.texts[-1] == "Logs are kept: stations cannot erase them"
     assert sorted(folder.glob("*.mcap")) == logs
-
-    # one is still being written
-    assert station.command(400, 0.0) == "ACCEPTED"
-    os.utime(folder / "first.mcap")
-    station.send(station.d.MAVLink_log_erase_message(1, 1))
-    assert station.texts[-1] == "1 logs erased"
-    assert {path.name for path in folder.iterdir()} == {
-        "first.mcap",
-        "empty.mcap",
-        "elsewhere.mcap",
-        "notes.txt",
-    }
 
     assert listed(Station()) == [(0, 0, 0, 0, 0)]  # without a folder there are no logs

@@ -134,7 +134,7 @@ def test_metadata_names_and_explains_each_parameter(station):
     _, crc, uri = struct.unpack("<II100s", payload(message, 108))
     assert uri.rstrip(b"\0") == b"mftp:///metadata/general.json"
 
-    files = station.vehicle._files._metadata()
+    files = station.vehicle._files._files()
     assert file_crc(files["general.json"]) == crc
     general = json.loads(files["general.json"])
     assert (general["version"], general["vendorName"]) == (1, "rfly_suite")
