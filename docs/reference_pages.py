@@ -23,6 +23,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from fault_matrix_page import fault_matrix_page
 from measurements_page import measurements_page
 
 from rfly_common.ros.node_parameters import TYPE_NAMES, Parameter, parameters_of
@@ -236,21 +237,6 @@ def models_page() -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-# --- fault matrix
-
-
-def fault_matrix_page() -> str:
-    """Return the goals and the judged cases of the fault matrix, from the table of its runs."""
-    from rfly_lab.runs.fault_matrix import read_matrix
-    from rfly_lab.runs.fault_page import matrix_page
-
-    table = "docs/reference/fault-matrix.csv"
-    page = matrix_page(
-        read_matrix(ROOT / table), f"rfly sim faults --out {table}", "a source tree of rfly_suite"
-    )
-    return page.partition("\n\n")[2]  # the title is in git
 
 
 # --- topics

@@ -1,12 +1,9 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""`rfly sim faults`: the fault matrix of the land-air vehicle, as a table and a page."""
+"""`rfly sim faults`: the fault matrix of the land-air vehicle, as a table."""
 
-import importlib.metadata
 import itertools
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +12,6 @@ import typer
 from rfly_bringup.cli import options
 from rfly_bringup.terminal import progress_bar
 from rfly_bringup.warm_up import compile_first
-from rfly_common.files import write_text
 
 if TYPE_CHECKING:
     from rfly_lab.runs.fault_matrix import CaseResult
@@ -44,18 +40,10 @@ def faults(
         options.MaybeText,
         options.file_option("table of the results, .csv; one that exists goes on"),
     ] = None,
-    page: Annotated[
-        options.MaybeText,
-        options.file_option(
-            "Markdown page of the table, with all cases judged; made anew each time"
-        ),
-    ] = None,
     jobs: Annotated[
         options.MaybeInt, options.optional("parallel runs (default: one per core)", min=1)
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="begin the table anew, and replace any page")
-    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="begin the table anew")] = False,
 ) -> None:
     """Fly and drive with one part at fault, by part, kind and mode; print what misses its goal.
 
@@ -66,7 +54,7 @@ def faults(
 
         rfly sim faults --part gps --seeds 3
 
-        rfly sim faults --out faults.csv --page faults.md --jobs 1
+        rfly sim faults --out faults.csv --jobs 1
     """
     from rfly_lab.runs.fault_matrix import (
         MatrixTable,
@@ -75,13 +63,10 @@ def faults(
         missing_runs,
         run_matrix,
     )
-    from rfly_lab.runs.fault_page import is_matrix_page, matrix_page
     from rfly_lab.runs.sweep import check_table
 
     # check the arguments before the long work
     cases = chosen_cases(part or (), kind or (), mode or ())
-    if page is not None and not is_matrix_page(Path(page)):
-        options.check_target(page, overwrite)
     options.check_target(out, overwrite=True)
     if out is not None and overwrite:
         check_table(Path(out))
@@ -109,22 +94,10 @@ def faults(
         ]
 
     misses = _show(results)
-    if page is not None:
-        command = shlex.join(["rfly", *sys.argv[1:]])
-        write_text(Path(page), matrix_page(results, command, _version()))
-    for target in (out, page):
-        if target is not None:
-            print(target)
+    if out is not None:
+        print(out)
     if misses:
         raise typer.Exit(1)
-
-
-def _version() -> str:
-    """Return the version of this software in words."""
-    try:
-        return f"rfly_suite {importlib.metadata.version('rfly_suite')}"
-    except importlib.metadata.PackageNotFoundError:
-        return "a source tree of rfly_suite"
 
 
 def _show(results: "list[CaseResult]") -> int:
@@ -132,7 +105,7 @@ def _show(results: "list[CaseResult]") -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from rfly_lab.runs.fault_page import by_case, counted, verdicts_of
+    from rfly_lab.runs.fault_verdicts import by_case, counted, verdicts_of
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table("part", "kind", "mode", "misses", box=None)

@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from fault_matrix_page import matrix_page
 from marks import exhaustively
 
 from rfly_amphibious.vehicle.parameters import VehicleParameters
@@ -25,7 +26,7 @@ from rfly_lab.runs.fault_matrix import (
     missing_runs,
     read_matrix,
 )
-from rfly_lab.runs.fault_page import is_matrix_page, matrix_page, verdicts_of
+from rfly_lab.runs.fault_verdicts import verdicts_of
 
 GOOD = CaseResult(
     part="gps",
@@ -107,12 +108,11 @@ def test_another_file_is_no_matrix(tmp_path, text):
         MatrixTable(path)
 
 
-def test_devices_are_read_neither_as_table_nor_as_page(tmp_path):
+def test_a_device_is_not_read_as_a_table(tmp_path):
     table = tmp_path / "zero.csv"
     table.symlink_to("/dev/zero")
     with pytest.raises(OSError, match="expected a regular file"):
         MatrixTable(table)
-    assert not is_matrix_page(table)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,8 @@ def test_what_cannot_be_told_or_helped_is_no_goal(part, kind, mode, changes, tex
 
 def test_the_page_tells_what_made_it_and_what_is_missed():
     bad = replace(GOOD, seed=1, named="", named_after_s=math.nan, across_mps=1.5)
-    page = matrix_page([GOOD, bad, OTHER], "rfly sim faults --seeds 2", "rfly_suite 9.9")
-    assert (
-        "Made by `rfly sim faults --seeds 2` with rfly_suite 9.9: 2 cases over 1 to 2 seeds" in page
-    )
+    page = matrix_page([GOOD, bad, OTHER], "rfly sim faults --seeds 2")
+    assert "Made by `rfly sim faults --seeds 2`: 2 cases over 1 to 2 seeds" in page
     assert "1 case misses a goal" in page
     row, other = (line for line in page.splitlines() if line.startswith("| `gps`"))
     assert "**0.50 (1 of 2) missed**" in row
@@ -196,7 +194,6 @@ def test_a_link_that_loses_nine_of_ten_commands_is_named(phase, end_time, seed, 
 
 def test_the_command_drives_writes_and_goes_on(tmp_path, monkeypatch, capsys):
     table = tmp_path / "faults.csv"
-    page = tmp_path / "faults.md"
     words = ["--part", "steering", "--kind", "stuck", "--seeds", "1", "--jobs", "1", "--out"]
     shorter = fault_matrix.DRIVEN.replace("time_s: 16", "time_s: 6")
     monkeypatch.setattr(fault_matrix, "DRIVEN", shorter)
@@ -217,7 +214,5 @@ def test_the_command_drives_writes_and_goes_on(tmp_path, monkeypatch, capsys):
     row = table.read_bytes()
 
     monkeypatch.setattr(fault_matrix, "fly_case", None)
-    for _ in range(2):
-        assert command("--page", str(page))[0] == 0
-    assert "| `steering` | stuck | drive | 0.3 |" in page.read_text(encoding="utf-8")
+    assert command()[0] == 0
     assert table.read_bytes() == row
