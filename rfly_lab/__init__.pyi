@@ -25,7 +25,6 @@ from rfly_lab.replay.replay import replay_recording as replay_recording
 from rfly_lab.replay.topic_map import TopicMap as TopicMap
 from rfly_lab.runs.closed_loop import ClosedLoopRun as ClosedLoopRun
 from rfly_lab.runs.closed_loop import run_closed_loop as run_closed_loop
-from rfly_lab.runs.land_air_demo import land_air_demo as land_air_demo
 from rfly_lab.runs.plot import draw_run as draw_run
 from rfly_lab.runs.run import ScenarioRun as ScenarioRun
 from rfly_lab.runs.run import run_scenario as run_scenario

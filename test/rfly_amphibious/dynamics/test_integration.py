@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from amphibious_cases import SETS, energy, forward_speed, model, parameters, roll_pitch_yaw
@@ -14,7 +16,10 @@ from scipy.integrate import solve_ivp
 from rfly_amphibious import AmphibiousModel, Controls
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle import state_layout
-from rfly_lab.runs.land_air_demo import DURATION, land_air_demo
+from rfly_amphibious.vehicle.parameters import VehicleParameters
+from rfly_autonomy.control.pilot import Pilot, timed_setpoints
+from rfly_autonomy.control.setpoint import Setpoint
+from rfly_terrain import HeightMap
 
 G = 9.80665
 
@@ -34,9 +39,52 @@ def angle_between(a, b):
     return np.degrees(2.0 * np.arccos(cosine))
 
 
+def half_a_minute(params: VehicleParameters) -> tuple[AmphibiousModel, Pilot]:
+    """Return level ground with one bump, and a pilot who drives over it, takes off, flies, lands.
+
+    The bump lies across the way; it is as long as a wheelbase and a tenth of the wheels' radius
+    high.
+    """
+    size = params.wheelbase
+    terrain = level_ground(0.1 * params.wheel_radius, size, 3.0 * size)
+    model = AmphibiousModel(params, terrain)
+
+    speed = 1.2 * math.sqrt(size)
+    stop = 4.0 + 4.0 * size / speed
+    flight = (9.0 * size, 1.0 * size, 2.5 + params.origin_height)
+
+    setpoints = [
+        Setpoint(0.0, speed=speed),
+        *(Setpoint(stop + 0.1 * k, speed=speed * (1.0 - 0.1 * k)) for k in range(11)),
+        Setpoint(stop + 2.0, Mode.TAKEOFF),
+        Setpoint(stop + 7.0, target=flight),
+        Setpoint(20.0, Mode.LAND),
+        Setpoint(27.0, speed=0.7 * speed, steering=0.1),
+    ]
+    return model, Pilot(model, timed_setpoints(setpoints))
+
+
+def level_ground(height: float, length: float, start: float) -> HeightMap:
+    """Return level ground with a cosine bump from x = start, across all of y."""
+    step = length / 60
+    x = np.arange(-10.0 * length, 40.0 * length, step)
+    inside = (x > start) & (x < start + length)
+    bump = 0.5 * height * (1.0 - np.cos(2.0 * np.pi * (x - start) / length))
+    profile = np.where(inside, bump, 0.0)
+
+    reach = 20.0 * length
+    return HeightMap(
+        np.stack([profile, profile], axis=1),
+        origin_x=float(x[0]),
+        origin_y=-reach,
+        step_x=step,
+        step_y=2.0 * reach,
+    )
+
+
 def fly_demo(name, dt):
-    model, begin, pilot = land_air_demo(parameters(name))
-    return model.run(begin, pilot, DURATION, dt, sample_period=0.02), pilot
+    model, pilot = half_a_minute(parameters(name))
+    return model.run(model.standing(), pilot, 30.0, dt, sample_period=0.02), pilot
 
 
 @pytest.mark.parametrize("name", ["full", exhaustively("scale")])
