@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import ExitStack, suppress
 from functools import partial
-from typing import IO
 
 import numpy as np
 from rclpy.node import Node
@@ -41,7 +39,7 @@ from rfly_mavlink.ros.node_parameters import MotorOutputParameters
 
 
 class MotorOutputNode(Node):
-    """Node that publishes `motor_output`, and writes it to a serial line and a file if wanted.
+    """Node that publishes `motor_output`, and writes it to a serial line if wanted.
 
     `~/arm` makes it obey the commands.
     """
@@ -67,15 +65,10 @@ class MotorOutputNode(Node):
         self._read_joints = JointReader(self._params)
 
         self._diagnostics = Diagnostics(self, "motors", settings.device, self._update_diagnostics)
-        self._at_end = ExitStack()
         self._board = OneWay()
         self._losses = 0
-        self._file: IO[str] | None = None
-
         self._line = self._open_line(settings) if settings.device else None
         self._servo = ServoOutput() if settings.device else None
-        if settings.file:
-            self._file = self._open_file(settings.file)
 
         self._publisher = publisher(self, MotorOutputMsg, "motor_output", STATE_OUT)
         subscription(
@@ -107,8 +100,6 @@ class MotorOutputNode(Node):
         self._disarm("the node ends")
         if self._line is not None:
             self._line.close()
-        with suppress(OSError):  # reported when it was written
-            self._at_end.close()
         super().destroy_node()
 
     def _open_line(self, settings: MotorOutputParameters) -> SerialTransport:
@@ -120,20 +111,6 @@ class MotorOutputNode(Node):
         except (ConfigError, LinkError) as error:
             raise ConfigError(f"parameters device, baud and rate: {error}") from error
         return line
-
-    def _open_file(self, path: str) -> IO[str]:
-        try:
-            file = self._at_end.enter_context(open(path, "x", encoding="utf-8", buffering=1))  # noqa: SIM115
-        except OSError as error:
-            raise ConfigError(f"parameter file: {path}: {error.strerror}") from error
-
-        rotors = [f"rotor_{k + 1}" for k in range(self._params.rotors)]
-        motors = [*rotors, *(f"wheel_{wheel}" for wheel in self._params.wheels)]
-        pulses = [f"{name}_us" for name in (*motors, "steering", "brake")]
-        file.write(
-            ",".join(["time_s", "armed", *(f"{name}_duty" for name in motors), *pulses]) + "\n"
-        )
-        return file
 
     # --- commands
 
@@ -220,10 +197,8 @@ class MotorOutputNode(Node):
     def _send_output(self, output: MotorOutput) -> None:
         self._limited = output.limited
         now = self.get_clock().now()
-        seconds = now.nanoseconds * 1e-9
         if self._line is not None and self._servo is not None:
-            self._line.send(self._servo.pack(seconds, output.pulse))
-        self._write(seconds, output)
+            self._line.send(self._servo.pack(now.nanoseconds * 1e-9, output.pulse))
 
         if not self.context.ok():
             return
@@ -247,21 +222,6 @@ class MotorOutputNode(Node):
         ):
             return None, None
         return self._joints.rotor_rate[-1], self._joints.wheel_rate[-1]
-
-    def _write(self, seconds: float, output: MotorOutput) -> None:
-        if self._file is None:
-            return
-        numbers = [f"{duty:.4f}" for duty in output.duty] + [
-            f"{pulse:.0f}" for pulse in output.pulse
-        ]
-
-        try:
-            self._file.write(",".join([f"{seconds:.6f}", str(int(self._armed)), *numbers]) + "\n")
-        except OSError as error:
-            self.get_logger().error(
-                f"{self._file.name}: {error.strerror}; nothing more is written there"
-            )
-            self._file = None
 
     def _update_diagnostics(self) -> None:
         gone = self._line is not None and not self._line.peer

@@ -215,7 +215,6 @@ class MotorOutputParameters:
         "", "serial line that gets them as MAVLink SERVO_OUTPUT_RAW; empty: none"
     )
     baud: int = parameter(57600, "rate of the line", unit="bit/s")
-    file: str = parameter("", "CSV file that gets them; empty: none")
 
 
 _AUTOPILOT = (ControlMappingParameters, PerceptionParameters)
