@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Protocol
 
 BEND = 0.2
 """Charge at which the two straight lines of a cell's voltage meet."""
@@ -27,40 +26,24 @@ NOMINAL_CELL_VOLTAGE = 3.7
 """Voltage of a cell for which motors are stated, V."""
 
 
-class Pack(Protocol):
-    """The properties of a battery."""
-
-    @property
-    def cells(self) -> float:
-        """Number of cells in series."""
-
-    @property
-    def capacity_ah(self) -> float:
-        """Charge of the full battery, Ah."""
-
-    @property
-    def resistance(self) -> float:
-        """Resistance of all cells, Ω."""
-
-    @property
-    def charge_rate(self) -> float:
-        """Largest current that charges it, over capacity, 1/h; 0: it is not charged."""
-
-
 @dataclasses.dataclass(frozen=True)
 class BatteryPack:
-    """The properties of a battery that do not change."""
+    """The properties of a battery."""
 
     cells: float
+    """Number of cells in series."""
     capacity_ah: float
+    """Charge of the full battery, Ah."""
     resistance: float
+    """Resistance of all cells, Ω."""
     charge_rate: float
+    """Largest current that charges it, over capacity, 1/h; 0: it is not charged."""
 
 
 class Battery:
     """The charge of a battery with the properties of `pack`; it begins full."""
 
-    def __init__(self, pack: Pack) -> None:
+    def __init__(self, pack: BatteryPack) -> None:
         self.pack = pack
         self.used_ah = 0.0
         """Charge used so far, less what has charged it, Ah."""

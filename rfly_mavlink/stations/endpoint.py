@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rfly_common.energy.battery import Battery
 from rfly_common.geodesy import geodetic_to_ned
 from rfly_mavlink.dialect.wire import (
     AUTOPILOT_COMPONENT,
@@ -40,7 +41,7 @@ from rfly_mavlink.stations.parameter_protocol import (
     fixed_parameters,
 )
 from rfly_mavlink.stations.remote_pilot import Denied, RemotePilot
-from rfly_mavlink.stations.telemetry import Telemetry, TunableBattery
+from rfly_mavlink.stations.telemetry import Telemetry
 from rfly_mavlink.stations.terrain_protocol import TerrainServer
 from rfly_missions.mission.items import Ned
 from rfly_missions.mission.mavlink_items import (
@@ -130,7 +131,7 @@ class MavlinkVehicle:
         self.system_id = system_id
         self.values = values or Tunables()
         self.gains = ControllerGains()
-        self.battery = TunableBattery(self.values)
+        self.battery = Battery(self.values.battery_pack())
         self.flight = FlightLogic(uav_type, pilot, self.values, self.report)
 
         # protocols
@@ -303,6 +304,7 @@ class MavlinkVehicle:
         return north, east, origin[2] - above
 
     def _use_battery(self, time: float) -> None:
+        self.battery.pack = self.values.battery_pack()
         dt = time - self._time
         self._time = time
         if not 0.0 < dt < BATTERY_GAP_S:

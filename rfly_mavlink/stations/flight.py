@@ -109,7 +109,7 @@ class FlightLogic:
     ) -> None:
         self._uav_type = uav_type
         self._pilot = pilot
-        self._values = values
+        self.values = values
         self._report = report
 
         # what is known
@@ -388,7 +388,7 @@ class FlightLogic:
         """Return at the parameter's height above home, or higher."""
         way: list[MissionItem] = []
         if self.in_air:
-            height = self._values.return_altitude
+            height = self.values.return_altitude
             launch = self.home or self.place
             rally = self.area.plan.rally
             way = return_way(self.place, launch, height, self._uav_type, rally)
@@ -432,7 +432,7 @@ class FlightLogic:
         if down >= now:
             self._report("Take-off altitude is not above the vehicle: MIS_TAKEOFF_ALT counts")
         if not down < now:
-            down = now - self._values.takeoff_altitude
+            down = now - self.values.takeoff_altitude
         if self._uav_type == "fixed-wing":  # it climbs on its way ahead
             yaw = float(self.pose.euler[2])
             north = north + FIXED_WING_RUN * math.cos(yaw)
@@ -460,7 +460,7 @@ class FlightLogic:
         if not self.in_air:
             raise Denied("Orbit denied: not in the air")
         has_radius = math.isfinite(radius) and radius != 0.0
-        size = abs(radius) if has_radius else self._values.loiter_radius
+        size = abs(radius) if has_radius else self.values.loiter_radius
         direction = -1.0 if radius < 0.0 else 1.0
         self._fly(FlightMode.HOLD, (MissionItem.orbit(center, size, direction, turns),))
 
@@ -539,7 +539,7 @@ class FlightLogic:
 
     def _import_settings(self) -> ImportSettings:
         return ImportSettings(
-            self._values.acceptance_radius, self._values.loiter_radius, self.situation.altitude
+            self.values.acceptance_radius, self.values.loiter_radius, self.situation.altitude
         )
 
     def _fly_mission(self) -> None:
@@ -564,7 +564,7 @@ class FlightLogic:
         plan = plan_of(self.mission.rows, home, origin, self._import_settings(), self._uav_type)
         launch = self.home or self.place
         plan = plan._replace(items=with_takeoffs_placed(plan.items, self.place, launch))
-        height = self._values.return_altitude
+        height = self.values.return_altitude
         rally = self.area.plan.rally
         return with_return_ways(plan, self.place, launch, height, self._uav_type, rally)
 
@@ -583,7 +583,7 @@ class FlightLogic:
     def shown_rows(self, mission: FlownMission) -> PlanRows:
         """Return the rows of another client's mission."""
         origin = self.situation.origin or (0.0, 0.0, 0.0)
-        return shown_rows(mission, origin, self._values.loiter_radius, self._uav_type)
+        return shown_rows(mission, origin, self.values.loiter_radius, self._uav_type)
 
     def take_other_mission(self, home: Ned, shown: PlanRows) -> None:
         """Take the mission of another client, which replaces the one here and what is flown."""
@@ -653,7 +653,7 @@ class FlightLogic:
             self._offboard.newest = TimedSetpoint(self._time, setpoint)
 
     def _has_setpoint(self) -> bool:
-        return self._offboard.is_fresh(self._time, self._values.offboard_loss)
+        return self._offboard.is_fresh(self._time, self.values.offboard_loss)
 
     def _follow_setpoint(self) -> None:
         if not self._has_setpoint():
@@ -762,7 +762,7 @@ class FlightLogic:
         changes = []
         if self._offboard.sets_speed:
             changes = [speed_item(_OWN_SPEED, kind) for kind in (3, 2, 1)]
-        speed = self._speed.value or self._values.cruise_speed
+        speed = self._speed.value or self.values.cruise_speed
         if speed and mode is not FlightMode.LAND:
             changes.append(speed_item(speed))
         if self.roi is not None:

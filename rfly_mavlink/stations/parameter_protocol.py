@@ -16,6 +16,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from rfly_common.energy.battery import BatteryPack
 from rfly_common.errors import ConfigError
 from rfly_mavlink.dialect.wire import Address, Send, load_dialect, payload_of, sender_of
 from rfly_missions.followers.multirotor import RETURN_HEIGHT
@@ -125,6 +126,15 @@ class Tunables:
         "RFLY_POWER_FLY", 200.0, "additional power in the air", 0.0, 1e6, "W"
     )
     idle_power: float = tunable("RFLY_POWER_IDLE", 5.0, "power that is always drawn", 0.0, 1e5, "W")
+
+    def battery_pack(self) -> BatteryPack:
+        """Return the properties of the battery."""
+        return BatteryPack(
+            cells=self.battery_cells,
+            capacity_ah=self.battery_capacity / 1000.0,
+            resistance=self.battery_resistance,
+            charge_rate=0.0,
+        )
 
 
 _FIELDS = {field.metadata["name"]: field for field in dataclasses.fields(Tunables)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_common.energy import battery
+from rfly_common.energy.battery import Battery
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_mavlink.dialect.wire import load_dialect, message_number, newer_message
@@ -30,50 +30,11 @@ from rfly_mavlink.stations.flight_modes import (
     modes_monitor,
 )
 from rfly_mavlink.stations.gimbal_protocol import GimbalManager
-from rfly_mavlink.stations.parameter_protocol import Tunables
 from rfly_mavlink.stations.plan_rows import plan_id, with_ids
 from rfly_mavlink.stations.remote_pilot import SILENCE_S
 from rfly_mavlink.stations.terrain_protocol import report_message
 from rfly_missions.mission.items import MissionMode
 from rfly_missions.mission.mavlink_items import MAX_HEIGHT, MAX_RADIUS
-
-
-class TunablePack:
-    """The properties of a battery among the parameters that a ground station may change."""
-
-    charge_rate = 0.0
-
-    def __init__(self, values: Tunables) -> None:
-        self._values = values
-
-    @property
-    def cells(self) -> float:
-        """Number of cells in series."""
-        return self._values.battery_cells
-
-    @property
-    def capacity_ah(self) -> float:
-        """Charge of the full battery, Ah."""
-        return self._values.battery_capacity / 1000.0
-
-    @property
-    def resistance(self) -> float:
-        """Resistance of all cells, Ω."""
-        return self._values.battery_resistance
-
-
-class TunableBattery(battery.Battery):
-    """The charge of one vehicle's battery, which `values` describe; it begins full."""
-
-    def __init__(self, values: Tunables) -> None:
-        super().__init__(TunablePack(values))
-        self.values = values
-
-    @property
-    def capacity_ah(self) -> float:
-        """Charge of the full battery, Ah."""
-        return self.pack.capacity_ah
-
 
 LEAST_INTERVAL_S = 0.01
 """Shortest interval of a message, s."""
@@ -124,6 +85,16 @@ RATES_HZ = {
     "GIMBAL_DEVICE_INFORMATION": 0.0,
 }
 """Rates of the messages that are sent without a request, Hz; 0: only on request."""
+_OF_A_KNOWN_POSE = {
+    "ATTITUDE",
+    "LOCAL_POSITION_NED",
+    "VFR_HUD",
+    "ORBIT_EXECUTION_STATUS",
+    "ALTITUDE",
+    "ATTITUDE_QUATERNION",
+    "ODOMETRY",
+}
+"""Messages that are not sent while the pose is unknown."""
 MULTIROTOR_TYPES = {
     3: "TRICOPTER",
     4: "QUADROTOR",
@@ -143,7 +114,7 @@ class Telemetry:
         uav_type: str,
         system_id: int,
         flight: FlightLogic,
-        battery: TunableBattery,
+        battery: Battery,
         gimbal: GimbalManager,
         metadata: ComponentMetadata,
         rotors: int = 4,
@@ -168,6 +139,7 @@ class Telemetry:
 
         self._make: dict[str, Callable[[int], Any]] = dict(gimbal.messages)
         self._make["ORBIT_EXECUTION_STATUS"] = lambda ms: orbit_execution_status(flight, ms)
+        self._make["AVAILABLE_MODES"] = lambda _: None  # `messages` answers requests
         self._make |= {
             name: getattr(self, f"_{name.lower()}")
             for name in self._intervals
@@ -220,7 +192,9 @@ class Telemetry:
         """Return a message with the present values; None if they are unknown."""
         if name in self.gimbal.messages and not self.gimbal.exists:
             return None
-        return self._make[name](self._milliseconds())
+        if name in _OF_A_KNOWN_POSE and not self._known():
+            return None
+        return self._make[name](_milliseconds(self._flight.pose.time))
 
     def messages(self, name: str, index: float) -> list[Any]:
         """Return the messages that answer a request; `index` chooses one of AVAILABLE_MODES."""
@@ -228,10 +202,6 @@ class Telemetry:
             return available_modes(self._uav_type, index if math.isfinite(index) else 0.0)
         message = self.message(name)
         return [] if message is None else [message]
-
-    def _milliseconds(self) -> int:
-        time = self._flight.pose.time
-        return int(time * 1e3) % 2**32 if math.isfinite(time) and time > 0.0 else 0
 
     # --- state
 
@@ -311,11 +281,11 @@ class Telemetry:
     def _battery_status(self, _: int) -> Any:
         d = self._d
         battery = self._battery
-        cells = max(1, round(battery.values.battery_cells))
+        cells = max(1, round(battery.pack.cells))
         voltage = _u16(battery.voltage / cells * 1e3)
         voltages = [voltage] * min(cells, 10) + [_UNKNOWN_U16] * max(0, 10 - cells)
         more_voltages = [voltage] * min(max(0, cells - 10), 4)
-        is_low = battery.charge < battery.values.battery_low
+        is_low = battery.charge < self._flight.values.battery_low
         state = d.MAV_BATTERY_CHARGE_STATE_LOW if is_low else d.MAV_BATTERY_CHARGE_STATE_OK
 
         return d.MAVLink_battery_status_message(
@@ -379,10 +349,6 @@ class Telemetry:
     def _current_mode(self, _: int) -> Any:
         return current_mode(self._flight.shown_mode, self._flight.mode)
 
-    def _available_modes(self, _: int) -> Any:
-        """Send none in a stream: `messages` answers requests."""
-        return None
-
     def _available_modes_monitor(self, _: int) -> Any:
         return modes_monitor()
 
@@ -400,14 +366,10 @@ class Telemetry:
 
     def _attitude(self, ms: int) -> Any:
         pose = self._flight.pose
-        if not self._known():
-            return None
         return self._d.MAVLink_attitude_message(ms, *pose.euler.tolist(), *_singles(pose.rates))
 
     def _attitude_quaternion(self, ms: int) -> Any:
         pose = self._flight.pose
-        if not self._known():
-            return None
         x, y, z, w = euler_to_quat(pose.euler).tolist()
         no_offset = (0.0,) * 4
         return self._d.MAVLink_attitude_quaternion_message(
@@ -418,8 +380,6 @@ class Telemetry:
         """Make position and attitude in the world, velocity and rates in the body's axes."""
         d = self._d
         pose = self._flight.pose
-        if not self._known():
-            return None
         attitude = euler_to_quat(pose.euler)
         velocity = quat_rotate(quat_conjugate(attitude), pose.velocity)
         x, y, z, w = attitude.tolist()
@@ -438,9 +398,6 @@ class Telemetry:
 
     def _altitude(self, ms: int) -> Any:
         flight = self._flight
-        if not self._known():
-            return None
-
         down = float(flight.pose.position[2])
         origin = flight.situation.origin
         home_down = flight.home[2] if flight.home is not None else down
@@ -454,8 +411,6 @@ class Telemetry:
 
     def _local_position_ned(self, ms: int) -> Any:
         pose = self._flight.pose
-        if not self._known():
-            return None
         return self._d.MAVLink_local_position_ned_message(
             ms, *_singles(pose.position), *_singles(pose.velocity)
         )
@@ -509,9 +464,6 @@ class Telemetry:
 
     def _vfr_hud(self, _: int) -> Any:
         pose = self._flight.pose
-        if not self._known():
-            return None
-
         north, east, down = _singles(pose.velocity)
         origin = self._flight.situation.origin
         height = (origin[2] if origin is not None else 0.0) - float(pose.position[2])
@@ -589,8 +541,7 @@ class Telemetry:
         area = self._flight.area
         if not area.plan.fence:
             return None
-        time = area.breached_at
-        milliseconds = int(time * 1e3) % 2**32 if math.isfinite(time) and time > 0.0 else 0
+        milliseconds = _milliseconds(area.breached_at)
         kind = d.FENCE_BREACH_BOUNDARY if area.breach else d.FENCE_BREACH_NONE
         return d.MAVLink_fence_status_message(
             bool(area.breach), min(area.breaches, 65_535), kind, milliseconds, d.FENCE_MITIGATE_NONE
@@ -602,6 +553,11 @@ def multirotor_type(rotors: int) -> int:
     name = MULTIROTOR_TYPES.get(rotors, "GENERIC_MULTIROTOR")
     number: int = getattr(load_dialect(), f"MAV_TYPE_{name}")
     return number
+
+
+def _milliseconds(seconds: float) -> int:
+    """Return a time in the 32 bits of a message; 0 for one that is not known."""
+    return int(seconds * 1e3) % 2**32 if math.isfinite(seconds) and seconds > 0.0 else 0
 
 
 def _singles(values: Any) -> list[float]:
@@ -634,8 +590,7 @@ def orbit_execution_status(flight: FlightLogic, ms: int) -> Any:
     """
     item = flight.situation.item
     origin = flight.situation.origin
-    is_known = flight.pose.known and flight.situation.silence < SILENCE_S
-    if item is None or origin is None or not (flight.armed and is_known):
+    if item is None or origin is None or not flight.armed:
         return None
 
     radius = float(item.params[0])

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from rfly_common.energy.battery import Battery
 from rfly_mavlink.stations.parameter_protocol import Tunables
-from rfly_mavlink.stations.telemetry import TunableBattery
 
 
 def test_voltage_falls_with_current_and_charge():
@@ -16,8 +16,8 @@ def test_voltage_falls_with_current_and_charge():
 
     I is (16.8 - √202.24)/0.2 = 12.894 A.
     """
-    battery = TunableBattery(
-        Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1)
+    battery = Battery(
+        Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1).battery_pack()
     )
     assert battery.voltage == pytest.approx(16.8)
 
@@ -28,8 +28,8 @@ def test_voltage_falls_with_current_and_charge():
 
 
 def test_gives_no_more_than_its_resistance_lets_through():
-    battery = TunableBattery(
-        Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1)
+    battery = Battery(
+        Tunables(battery_capacity=5000.0, battery_cells=4.0, battery_resistance=0.1).battery_pack()
     )
 
     battery.draw(1e6, 0.0)
@@ -38,8 +38,8 @@ def test_gives_no_more_than_its_resistance_lets_through():
 
 
 def test_is_empty_in_the_end():
-    battery = TunableBattery(
-        Tunables(battery_capacity=100.0, battery_cells=1.0, battery_resistance=0.0)
+    battery = Battery(
+        Tunables(battery_capacity=100.0, battery_cells=1.0, battery_resistance=0.0).battery_pack()
     )
     for _ in range(100):
         battery.draw(40.0, 1.0)
