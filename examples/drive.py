@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import suppress
 
 from rfly_terrain import HeightMap
 from rfly_trajectory import Fleet
@@ -34,7 +35,10 @@ def drive(fleet: Fleet, scene: str, description: str | None) -> None:
 
     # the fleet on the ground
     on_ground = fleet.on_terrain(HeightMap.load(options.map))
-    with RflySim3D(options.host, options.port, options.windows) as window:
+    with (
+        suppress(KeyboardInterrupt),  # Ctrl-C ends it
+        RflySim3D(options.host, options.port, options.windows) as window,
+    ):
         window.command(commands.change_map_by_name(options.map), wait=True)
         start = time.monotonic()
         for tick in range(round(options.duration * options.rate)):
@@ -42,4 +46,4 @@ def drive(fleet: Fleet, scene: str, description: str | None) -> None:
             time.sleep(max(0.0, start + due - time.monotonic()))
             ned, _ = states_to_ned(on_ground.sample(due * options.time_scale), "enu")
             window.datagrams(encode_states(ned, in_fleet=False))
-    print(f"{len(fleet)} vehicles, {options.duration:g} s")
+        print(f"{len(fleet)} vehicles, {options.duration:g} s")

@@ -22,6 +22,7 @@ import math
 import socket
 import sys
 import time
+from contextlib import suppress
 
 from pymavlink.dialects.v20 import common
 from small_pilot import MAX_ROTOR_SPEED, Outputs, SmallPilot, State, report
@@ -156,4 +157,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with suppress(KeyboardInterrupt):  # Ctrl-C ends it
+        sys.exit(main())

@@ -22,6 +22,7 @@ import struct
 import sys
 import time
 import zlib
+from contextlib import suppress
 
 from small_pilot import SmallPilot, State, report
 
@@ -204,4 +205,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with suppress(KeyboardInterrupt):  # Ctrl-C ends it
+        sys.exit(main())

@@ -525,7 +525,14 @@ def test_jobs_of_a_step_run_at_once_and_a_failure_is_reported(set_up_modules, tm
                 lambda: shown.run(["true"], os.environ, job="first"),
                 lambda: shown.run(["sh", "-c", "echo it broke; exit 3"], os.environ, job="second"),
             ])  # fmt: skip
-    assert "    it broke" in capsys.readouterr().err
+        assert "    it broke" in capsys.readouterr().err
+
+        # Ctrl-C reaches all processes of the terminal
+        interrupted = [sys.executable, "-c", "import os; os.kill(os.getpid(), 2)"]
+        for job in ("", "first"):
+            with pytest.raises(KeyboardInterrupt), shown.step("interrupted"):
+                shown.together([lambda job=job: shown.run(interrupted, os.environ, job=job)])
+    assert "Traceback" not in capsys.readouterr().err
     log = (tmp_path / "setup.log").read_text(encoding="utf-8")
     assert f"[1/1] {first}\nexit 0\n" in log
     assert "it broke\nexit 3\n" in log

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -159,6 +160,8 @@ class Steps:
         output.append(f"exit {process.returncode}\n")
         self._write_to_log(output)
 
+        if process.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
+            raise KeyboardInterrupt  # Ctrl-C reaches the command too, whose trace helps nobody
         if process.returncode != 0 and not may_fail:
             with self._writing:
                 if self._terminal:

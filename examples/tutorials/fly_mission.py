@@ -33,7 +33,9 @@ def fly(node: Node, vehicle: str, file: str, stop: threading.Event) -> ExecuteMi
         )
 
     client = ActionClient(node, ExecuteMission, f"{vehicle}/execute_mission")
-    client.wait_for_server()
+    while not client.wait_for_server(timeout_sec=0.2):
+        if stop.is_set():
+            raise SystemExit(f"no mission_node flies {vehicle}")
     sending = client.send_goal_async(ExecuteMission.Goal(file=file), show)
     rclpy.spin_until_future_complete(node, sending)
     goal = sending.result()

@@ -202,14 +202,13 @@ def check_recorder(arguments: Mapping[str, str]) -> None:
     if record in ("", "false"):
         return
     require("mcap", "record")
-    if record != "true":
-        try:
-            check_folder(record)
-        except ConfigError as error:
-            raise ConfigError(f"record: {error}") from None
-        # a parameter file may say `overwrite`
-        if os.path.exists(record) and not arguments.get("params_file"):
-            raise ConfigError(f"record: {record} exists; choose another name")
+    try:
+        check_folder("rfly_DATE_TIME.mcap" if record == "true" else record)
+    except ConfigError as error:
+        raise ConfigError(f"record: {error}") from None
+    # a parameter file may say `overwrite`
+    if record != "true" and os.path.exists(record) and not arguments.get("params_file"):
+        raise ConfigError(f"record: {record} exists; choose another name")
 
 
 def check_params_file(path: str, nodes: Sequence[StartedNode]) -> list[str]:

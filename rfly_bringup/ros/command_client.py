@@ -20,6 +20,7 @@ from rclpy.validate_namespace import validate_namespace
 
 from rfly_bringup.runner.supervisor import node_environment
 from rfly_common.errors import ConfigError, RflyError
+from rfly_common.ros.arguments import refusals_in_one_line
 from rfly_common.ros.run_loop import events_executor
 
 TIMEOUT_S = 10.0
@@ -52,7 +53,8 @@ def command_session(
 ) -> Iterator[tuple[AnyNode, Executor]]:
     """Yield a node and the executor to spin; destroy both at the end, after errors too."""
     os.environ.update(node_environment())
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    with refusals_in_one_line():  # such as a folder for logs that can't be made
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         executor = make_executor()
         node = make_node()

@@ -29,7 +29,14 @@ def main() -> None:
     from rclpy.node import Node
     from rclpy.signals import SignalHandlerOptions
 
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    from rfly_common.errors import ConfigError
+    from rfly_common.ros.arguments import refusals_in_one_line
+
+    try:
+        with refusals_in_one_line():
+            rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    except ConfigError:  # each node says why
+        return
     node = Node("_rfly_up", start_parameter_services=False, enable_rosout=False)
     startup.spinning()
 

@@ -10,6 +10,7 @@ import math
 import os
 import random
 import runpy
+import signal
 import socket
 import struct
 import subprocess
@@ -87,6 +88,16 @@ def windows():
 @pytest.fixture(scope="module")
 def terrain():
     return HeightMap.load("MountainTerrain")
+
+
+def test_ctrl_c_ends_a_drive_without_a_trace(windows, tmp_path):
+    command = [sys.executable, EXAMPLES / "experiment_5_one_vehicle.py", "--host", windows.host]
+    windows.sockets[0].settimeout(120.0)
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as script:
+        windows.sockets[0].recv(65536)
+        script.send_signal(signal.SIGINT)
+        _, printed = script.communicate(timeout=120)
+    assert (script.returncode, "Traceback" in printed) == (0, False)
 
 
 @pytest.fixture(scope="module")

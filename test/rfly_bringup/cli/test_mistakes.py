@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -150,6 +151,7 @@ def test_a_file_that_was_there_stays(rfly, arguments, file):
         (("sim", "faults", "--out", "a.csv"), "a.csv: no permission to write in the folder /"),
         (("record", "a.pcap"), "a.pcap: no permission to write in the folder /"),
         (("up", "--record", "a.mcap"), "record: a.mcap: no permission to write in the folder /"),
+        (("up", "--record", "true"), "record: rfly_DATE_TIME.mcap: no permission to write in the"),
         (("record", "mine.pcap", "--overwrite"), "mine.pcap: a file without the permission to"),
     ],
 )
@@ -178,6 +180,22 @@ def test_a_library_that_a_node_lacks_is_named_before_any_node_starts(
     code, out, err = rfly(*arguments)
     assert (code, out) == (2, "")
     assert err == f"rfly: {node} needs pymavlink; {how_to_install('mavlink')}\n"
+
+
+@pytest.mark.ros
+def test_a_folder_for_logs_that_can_not_be_made_is_named_in_one_line():
+    """ROS makes it in the home folder, which a container may have read-only."""
+    ended = subprocess.run(
+        [sys.executable, "-c", "from rfly_bringup.cli.entry_point import rfly; rfly()", "doctor"],
+        env={**os.environ, "ROS_LOG_DIR": "/proc/none"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("rfly: failed to initialize logging: ")
+    assert "/proc/none" in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 def test_a_word_of_any_length_leaves_the_line_short(rfly):
