@@ -242,14 +242,19 @@ def mutated_tiff(rng: random.Random) -> Files:
     return {".tif": mutate_bytes(rng, bytes(data)) if rng.random() < 0.4 else bytes(data)}
 
 
-def capture(rng: random.Random) -> Files:
+def capture(ng: bool) -> Maker:
     """Return records of UDP datagrams, whole and in fragments, with odd numbers in them."""
-    data = bytearray(_pcap(rng))
-    for _ in range(rng.randrange(4)):
-        struct.pack_into("<I", data, 4 * rng.randrange(len(data) // 4), rng.choice(ODD_NUMBERS))
 
-    damaged = rng.random() < 0.3
-    return {".pcap": mutate_bytes(rng, bytes(data)) if damaged else bytes(data)}
+    def make(rng: random.Random) -> Files:
+        data = bytearray(_pcapng(rng) if ng else _pcap(rng))
+        for _ in range(rng.randrange(4)):
+            struct.pack_into("<I", data, 4 * rng.randrange(len(data) // 4), rng.choice(ODD_NUMBERS))
+
+        ending = ".pcapng" if ng else ".pcap"
+        damaged = rng.random() < 0.3
+        return {ending: mutate_bytes(rng, bytes(data)) if damaged else bytes(data)}
+
+    return make
 
 
 def _packet(rng: random.Random) -> bytes:
@@ -282,3 +287,23 @@ def _pcap(rng: random.Random) -> bytes:
         packet = _packet(rng)
         out += struct.pack("<IIII", 1000, number, len(packet), len(packet)) + packet
     return out + bytes(-len(out) % 4)
+
+
+def _pcapng(rng: random.Random) -> bytes:
+    """Return a section and an interface with an odd offset of its clock, then packets."""
+    # section
+    out = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
+
+    # interface
+    offset = rng.choice((0, 1, 2**62))
+    interface = struct.pack("<IIHHIHHqHHI", 1, 40, 101, 0, 0, 14, 8, offset, 0, 0, 40)
+    out += interface[:36] + struct.pack("<I", 40)
+
+    for number in range(rng.randrange(6)):
+        packet = _packet(rng)
+        head = struct.pack("<IIIII", 0, 0, number, len(packet), len(packet))
+        body = head + packet + bytes(-len(packet) % 4)
+        size = struct.pack("<I", len(body) + 12)
+        out += struct.pack("<I", 6) + size + body + size
+
+    return out

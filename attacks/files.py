@@ -210,6 +210,7 @@ _READER_OF = {
     "waypoints mission": "mission",
     # recordings
     "pcap": "recording",
+    "pcapng": "recording",
     "mcap": "mcap",
     "fit log": "fit log",
     "replay log": "replay log",

@@ -229,7 +229,7 @@ class PlanError(_ReasonedError):
 
 
 class CaptureError(RflyError, ValueError):
-    """A recording (pcap) that cannot be read; names the byte where it goes wrong."""
+    """A recording (pcap or pcapng) that cannot be read; names the byte where it goes wrong."""
 
 
 class TruncatedCaptureError(CaptureError):

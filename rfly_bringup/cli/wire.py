@@ -278,7 +278,7 @@ def replay(
         Path,
         typer.Argument(
             metavar="IN",
-            help="pcap, of rfly, tcpdump or Wireshark; or a recording of ROS topics: "
+            help="pcap or pcapng, of rfly, tcpdump or Wireshark; or a recording of ROS topics: "
             "MCAP, .db3, or the folder of ros2 bag record",
         ),
     ],

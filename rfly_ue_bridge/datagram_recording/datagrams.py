@@ -12,8 +12,9 @@ three pieces. The checksum of a reassembled datagram is verified, because an ide
 used again may mix the pieces of two. Checksums of other datagrams are not: on the machine that
 sends, the network card has not filled them in yet.
 
-This is our own code: of the libraries that read captures, dpkt 1.9 loses 200 ns of
-each time, and scapy, which is under the GPL, joins fragments without a time limit.
+This is our own code: of the libraries that read captures, dpkt 1.9 takes the first interface of a
+pcapng file for all, python-pcapng reads no pcap and no file that was cut short, and scapy, which
+is under the GPL, joins fragments without a time limit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Capture files of tcpdump and Wireshark: classic pcap is written and read.
+"""Capture files of tcpdump and Wireshark: classic pcap is written and read, pcapng read.
 
 A classic pcap file has 24 bytes of header (magic, version, zone, accuracy, snapshot length, link
 type). Each record has 16 bytes (seconds, microseconds or nanoseconds, bytes kept, bytes on the
@@ -29,9 +29,8 @@ from rfly_ue_bridge.datagram_recording.datagrams import (
     RecordedDatagram,
     to_ipv4,
 )
+from rfly_ue_bridge.datagram_recording.pcapng import SECTION_HEADER, read_exactly, read_pcapng
 
-PCAPNG = b"\n\r\r\n"
-"""First bytes of a pcapng file, in either byte order."""
 MAX_FRAME = 262_144
 """Largest record, bytes; tcpdump and Wireshark set the same limit."""
 SNAPSHOT_LENGTH = 65_535
@@ -79,7 +78,7 @@ class PcapWriter:
 
 
 class RecordingReader(Closing):
-    """UDP datagrams of a pcap file, in the order of the file, read as they are needed.
+    """UDP datagrams of a pcap or pcapng file, in the order of the file, read as they are needed.
 
     Iterating raises CaptureError for a file of another kind. If a file ends within a record, it
     raises TruncatedCaptureError, which names the offset, after the last whole record.
@@ -120,22 +119,25 @@ class RecordingReader(Closing):
 
 
 def read_frames(file: BinaryIO) -> Iterator[CapturedFrame]:
-    """Yield the records of a pcap file.
+    """Yield the records of a pcap or pcapng file.
 
     Raises CaptureError and TruncatedCaptureError as `RecordingReader`.
     """
     start = file.read(4)
     if len(start) < 4:
-        raise TruncatedCaptureError(f"{len(start)} bytes are no recording; expected a pcap file")
-    if start == PCAPNG:
-        raise CaptureError("is a pcapng; convert it: editcap -F pcap IN.pcapng OUT.pcap")
+        raise TruncatedCaptureError(
+            f"{len(start)} bytes are no recording; expected a pcap or pcapng file"
+        )
+    if start == SECTION_HEADER:
+        yield from read_pcapng(file, start)
+        return
 
     for order in "<>":
         (magic,) = struct.unpack(f"{order}I", start)
         if magic in (_MICROSECOND_MAGIC, _NANOSECOND_MAGIC):
             yield from _read_pcap(file, order, 1 if magic == _NANOSECOND_MAGIC else 1000)
             return
-    raise CaptureError(f"begins with {start.hex(' ')}: no pcap file")
+    raise CaptureError(f"begins with {start.hex(' ')}: neither a pcap nor a pcapng file")
 
 
 def _read_pcap(file: BinaryIO, order: str, tick_ns: int) -> Iterator[CapturedFrame]:
@@ -167,11 +169,6 @@ def _read_pcap(file: BinaryIO, order: str, tick_ns: int) -> Iterator[CapturedFra
                 f"the record at byte {begin} has {ticks * tick_ns} ns within its second"
             )
 
-        data = file.read(captured)
-        if len(data) < captured:
-            end = begin + record.size + len(data)
-            raise TruncatedCaptureError(
-                f"ends at byte {end}, within the record that begins at byte {begin}"
-            )
+        data = read_exactly(file, captured, begin + record.size, begin, "record")
         begin += record.size + captured
         yield CapturedFrame(seconds * 1_000_000_000 + ticks * tick_ns, link_type, data)

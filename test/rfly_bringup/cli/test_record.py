@@ -274,7 +274,7 @@ def test_what_was_left_out_is_told(tmp_path, windows):
     ("arguments", "named"),
     [
         pytest.param(["replay", "no such.pcap"], "no such.pcap: No such file", id="missing"),
-        pytest.param(["replay", sys.executable], "no pcap file", id="no-recording"),
+        pytest.param(["replay", sys.executable], "neither a pcap nor a pcapng", id="no-recording"),
         pytest.param(
             ["replay", "DNS"],
             r"no datagram to port 20010 to 20073; it holds some to 53 (1)",
