@@ -355,6 +355,7 @@ def test_the_wedge_is_recorded_and_replayed(folder, domain_id, rflysim_host):
             assert replay.end() == 0, replay.output
 
 
+@pytest.mark.exhaustive  # eight seconds of a core
 @pytest.mark.slow
 @pytest.mark.ros
 def test_the_controllers_node_drives_and_takes_off_in_lock_step(folder, domain_id):

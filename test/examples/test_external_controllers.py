@@ -241,6 +241,7 @@ def by_udp(shared_domain_id, sensors):
     return Flight(shared_domain_id, sensors, "link_node", link, UDP_TCP, "--udp", "--own-port", 0)
 
 
+@pytest.mark.exhaustive  # eight seconds of a core
 def test_flies_and_lands_by_udp(by_udp):
     by_udp.check()
     print(

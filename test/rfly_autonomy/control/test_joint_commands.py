@@ -234,7 +234,8 @@ def sides(speed, yaw_rate):
 
 
 @pytest.mark.parametrize(
-    ("speed", "yaw_rate"), [(0.0, 0.8), (1.0, 0.4), (-0.6, 0.2), (0.5, 0.4), (3.0, 0.5)]
+    ("speed", "yaw_rate"),
+    [(0.0, 0.8), (-0.6, 0.2), (3.0, 0.5), exhaustively(1.0, 0.4), exhaustively(0.5, 0.4)],
 )
 def test_speed_and_yaw_rate_of_a_diff_drive_controller_arrive(skid, speed, yaw_rate):
     """A skid-steer chassis has them from the fifth second on, and swings no more."""

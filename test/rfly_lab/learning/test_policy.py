@@ -409,7 +409,9 @@ TRAINING_AIR = {"wind": 1.0, "gusts": 0.3, "spread": 0.05}
 
 
 @needs_runtime
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize(
+    "name", ["hop", "hover_by_sensors", *map(exhaustively, ("hover", "waypoints"))]
+)
 def test_it_solves_a_few_seeds_that_it_was_not_trained_on(name: str) -> None:
     endings = try_policy(Policy(shipped_policy(name)), UNSEEN + np.arange(20), **TRAINING_AIR)
     assert np.sum(endings == Ending.SUCCESS) >= 19

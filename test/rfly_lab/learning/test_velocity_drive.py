@@ -24,6 +24,8 @@ from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_lab.learning.tasks import Ending
 from rfly_terrain import HeightMap
 
+pytestmark = pytest.mark.exhaustive  # the kernels of these actions take a core 20 s to compile
+
 SCALE = VehicleParameters.load("scale")
 
 

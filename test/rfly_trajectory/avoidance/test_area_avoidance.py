@@ -94,7 +94,7 @@ def ids_off_plan(nodes):
     return {int(i) for each in nodes for i in each.off_plan().ids}
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.2])
+@pytest.mark.parametrize("loss", [exhaustively(0.0), 0.2])
 def test_vehicles_of_two_nodes_go_the_ways_of_those_of_one(loss):
     """The choice is the same if a fifth of the messages is lost: ghosts choose as originals do."""
     fleet = crossing(30, 1, 70.0)

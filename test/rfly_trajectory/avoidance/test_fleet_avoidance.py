@@ -88,7 +88,7 @@ def test_one_that_was_held_up_arrives_at_its_end_and_is_late_no_more_then():
     assert (avoidance.late, avoidance.off_track) == (late, [])
 
 
-@pytest.mark.parametrize("kind", ["ground", "multirotor"])
+@pytest.mark.parametrize("kind", ["ground", exhaustively("multirotor")])
 def test_one_that_was_held_up_turns_at_its_ends(kind):
     """The two go to and fro, which takes 19 s each way, and meet in the middle each time."""
     height = {} if kind == "ground" else {"height": 20.0}
