@@ -21,6 +21,7 @@ from rfly_bringup.cli.sim_fit import fit, modes
 from rfly_bringup.cli.sim_replay import replay
 from rfly_bringup.terminal import printable, progress_bar
 from rfly_bringup.warm_up import compile_first
+from rfly_common.errors import ConfigError
 from rfly_common.files import write_text
 
 if TYPE_CHECKING:
@@ -246,10 +247,12 @@ class RunOptions:
         from rfly_lab.runs.table_log import check_run_format
 
         options.check_new_picture(self.plot, self.overwrite)
-        for target in (self.csv, self.mcap):
+        for target, other in ((self.csv, ".mcap"), (self.mcap, ".csv")):
             options.check_target(target, self.overwrite)
             if target is not None:
                 check_run_format(Path(target))
+                if target.lower().endswith(other):
+                    raise ConfigError(f"{target}: a file for --{other[1:]}")
         if self.mcap is not None:
             check_mcap()
 
@@ -297,6 +300,8 @@ def run(
     estimate = given.estimate
     changes: tuple[Change, ...] = ()
     of_table: TableRow | None = None
+    if given.row is None and scenario.endswith(".csv"):
+        raise ConfigError(f"{scenario}: choose a run of this table of a sweep with --row")
     if given.row is not None:
         of_table = read_row(Path(scenario), given.row)
         scenario = of_table.scenario

@@ -350,7 +350,7 @@ def replay(
     is_of_topics = is_bag(recording)
     options.refuse_options(
         ctx,
-        f"{recording} holds {'topics' if is_of_topics else 'datagrams'}",
+        f"for {recording}, a recording of {'topics' if is_of_topics else 'datagrams'},",
         _DATAGRAM_OPTIONS if is_of_topics else _TOPIC_OPTIONS,
     )
 

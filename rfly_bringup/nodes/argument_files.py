@@ -21,7 +21,7 @@ from rfly_bringup.nodes.node_set import (
 from rfly_bringup.nodes.parameter_names import check_numbers
 from rfly_common.config.checks import check_vehicle_names
 from rfly_common.errors import ConfigError
-from rfly_common.files import check_folder
+from rfly_common.files import check_folder, open_regular
 from rfly_common.imports import require
 from rfly_common.sockets.udp_sockets import ipv4
 from rfly_ue_bridge.sockets.udp_sender import local_address_towards, resolve
@@ -112,6 +112,7 @@ def check_files(arguments: Mapping[str, str]) -> None:
     These are files, names of vehicles, addresses, numbers out of range, a shard or an area.
     """
     check_recorder(arguments)
+    check_imagery(arguments)
     check_addresses(arguments)
     check_libraries(started_nodes(arguments))
     check_numbers(started_nodes(arguments), arguments)
@@ -194,6 +195,17 @@ def check_libraries(nodes: Iterable[StartedNode | NodeDescription]) -> None:
     for node in nodes:
         if node.executable.startswith("mavlink"):
             require("pymavlink", node.executable)
+
+
+def check_imagery(arguments: Mapping[str, str]) -> None:
+    """Raise ConfigError for a picture of the ground that cannot be opened: it is left out later."""
+    path = arguments.get("imagery")
+    if not path:
+        return
+    try:
+        open_regular(path).close()
+    except OSError as error:
+        raise ConfigError(f"imagery: {path}: {error.strerror}") from None
 
 
 def check_recorder(arguments: Mapping[str, str]) -> None:

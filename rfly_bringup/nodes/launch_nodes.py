@@ -26,6 +26,7 @@ from rfly_bringup.nodes.amphibious_set import (
 )
 from rfly_bringup.nodes.argument_files import (
     check_files,
+    check_imagery,
     check_libraries,
     check_params_file,
     check_recorder,
@@ -168,6 +169,7 @@ def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, .
 def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     """Return the actions of land-air vehicles. Raise the errors of their arguments."""
     check_recorder(arguments)
+    check_imagery(arguments)
     arguments = fill_feedback_addresses(arguments)
     nodes = amphibious_nodes(arguments)
     check_libraries(nodes)

@@ -26,6 +26,7 @@ from rfly_bringup.nodes.amphibious_set import (
 )
 from rfly_bringup.nodes.argument_files import (
     check_files,
+    check_imagery,
     check_libraries,
     check_params_file,
     check_recorder,
@@ -191,6 +192,7 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
         require("viser", "--view")
 
     check_recorder(arguments)
+    check_imagery(arguments)
     try:
         nodes = amphibious_nodes(fill_feedback_addresses(arguments))
         arguments = {**arguments, "use_sim_time": use_sim_time(arguments)}

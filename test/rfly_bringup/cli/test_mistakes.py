@@ -110,6 +110,11 @@ def test_the_short_help_is_the_help(rfly, words):
         (("record", "."), ".: a folder, expected the name of a file"),
         (("sim", "faults", "--out", "no/a.csv"), "no/a.csv: there is no folder /"),
         (("sim", "run", "hop", "--row", "3"), "hop: No such file or directory; expected the table"),
+        (("sim", "run", "sweep.csv"), "sweep.csv: choose a run of this table of a sweep with --ro"),
+        (("sim", "run", "hop", "--csv", "a.mcap"), "a.mcap: a file for --mcap"),
+        (("sim", "run", "hop", "--mcap", "a.csv"), "a.csv: a file for --csv"),
+        (("up", "--imagery", "no.tif"), "no.tif: No such file or directory"),
+        (("up", "amphibious", "--imagery", "."), ".: Is a directory"),
         (("sim", "run", "hop", "--sensors", "scale"), "--sensors and --estimator are for --estim"),
     ],
 )

@@ -320,7 +320,7 @@ def test_a_replay_of_a_folder_keeps_the_time_the_choice_and_new_names(
         (["record", "--mcap", "{file}"], "exists; choose another name"),
         (
             ["record", "--mcap", "/no/such/folder/a.mcap"],
-            "a.mcap: No such file or directory",
+            "a.mcap: there is no folder /no/such/folder",
         ),
         (
             ["record", "--mcap", "{file}x", "--port", "20020"],
@@ -330,7 +330,7 @@ def test_a_replay_of_a_folder_keeps_the_time_the_choice_and_new_names(
             ["record", "a.pcap", "--topic", "/tf"],
             "--topic: without --mcap it has no meaning",
         ),
-        (["replay", "{file}", "--host", "10.0.0.1"], "holds topics it has no meaning"),
+        (["replay", "{file}", "--host", "10.0.0.1"], "a recording of topics, it has no meaning"),
         (
             ["replay", "{file}", "--topic", "/tf"],
             "no messages on topics to be published; there are ",
