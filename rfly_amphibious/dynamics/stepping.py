@@ -48,8 +48,10 @@ from rfly_common.kernels.lanes import (
     any_lane,
     borrowed,
     first_vector,
+    lanes_of,
     numbers,
     parts_of,
+    plain,
     vectors,
     where,
 )
@@ -276,8 +278,9 @@ def rk4_step(
     total = numbers(work.total)
     count = first_vector(x, STATE_NUMBERS)
     for n in range(count):
-        point[n] = start[n]
-        total[n] = 0.0
+        if has_number(x, p, n):
+            point[n] = start[n]
+            total[n] = 0.0
 
     later = 0.0
     for stage in range(4):
@@ -288,12 +291,20 @@ def rk4_step(
         weight = 2.0 if 0 < stage < 3 else 1.0
         later = dt if stage == 2 else 0.5 * dt
         for n in range(count):
-            total[n] += weight * rate[n]
-            point[n] = start[n] + later * rate[n]
+            if has_number(x, p, n):
+                total[n] += weight * rate[n]
+                point[n] = start[n] + later * rate[n]
 
     for n in range(count):
-        start[n] += dt / 6.0 * total[n]
+        if has_number(x, p, n):
+            start[n] += dt / 6.0 * total[n]
     brake(x, inputs, dt, p)
+
+
+@inlined_kernel
+def has_number(x: Any, p: Any, n: int) -> bool:
+    """Return whether number n of `numbers(x)` is more than room for wheels or rotors in a batch."""
+    return lanes_of(x) == 1 or plain(p).state_columns[n] >= 0
 
 
 @inlined_kernel
