@@ -6,9 +6,10 @@
 Theory of operation. A link that delays commands, or loses some, lets all rotors turn as they should
 have turned some time ago, while a rotor at fault differs from the others. So the rotors obey
 commands of the age by which the speeds of most of them change as expected: a bias of the encoders
-changes nothing. Only commands that change show it; until they do, the age stays. Rotors that answer
-commands of changing ages turn between the speeds that belong to these. So does a steering by its
-angle.
+changes nothing. Only commands that change show it, by encoders that do, too: those that stand still
+while commands change would seem to obey older and older ones. So the age stays until one explains
+what they show. Rotors that answer commands of changing ages turn between the speeds that belong to
+these. So does a steering by its angle.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ CHANGE_TIME = 0.3
 
 BETTER = 0.6
 """Share of the deviation by the present age up to which that by another one is better."""
+
+UNEXPLAINED = 0.8
+"""Share of the measured changes above which the deviation by an age does not explain them."""
 
 LEAST_SHARE = 0.002
 """Deviation that shows anything, as a share of the usual speed."""
@@ -67,10 +71,16 @@ class CommandAge:
         """Speeds by prompt commands, each (rotors,), rad/s, at these times."""
 
         self._past: deque[tuple[float, Floats]] = deque()
-        """Deviations from the speeds by commands of each age, (ages, rotors), rad/s, with times."""
+        """Deviations from the speeds by commands of each age, and from rest, with times.
 
-        self._deviations = np.zeros(len(self._ages))
-        """Averaged changes of those by which most rotors deviate, (ages,), rad/s."""
+        Each (ages + 1, rotors), rad/s.
+        """
+
+        self._latest = np.full(self._rotors, math.nan)
+        """Last measured speeds, (rotors,), rad/s."""
+
+        self._deviations = np.zeros(len(self._ages) + 1)
+        """Averaged changes of those by which most rotors deviate, (ages + 1,), rad/s."""
 
     def go_on(self, speeds: Floats, dt: float) -> Floats:
         """Take in speeds by prompt commands, (rotors,), rad/s, dt seconds later.
@@ -100,29 +110,38 @@ class CommandAge:
         first, last = self._rows(np.array([oldest, 0.0]), ahead).tolist()
         return np.array([self._speeds[row] for row in range(first, last + 1)])
 
-    def measure(self, speeds: Floats, ahead: float) -> None:
-        """Learn the age from measured speeds, (rotors,), rad/s."""
+    def measure(self, speeds: Floats, ahead: float, may_grow: bool = True) -> None:
+        """Learn the age from measured speeds, (rotors,), rad/s.
+
+        `may_grow`: False while a fault of rotors or encoders may look like a greater age.
+        """
         time = self._clock + ahead
         period = min(max(time - self._measured_at, 0.0), AGE_TIME)
         self._measured_at = time
         is_new = self._clock < MOST_AGE + CHANGE_TIME
-        if is_new or not np.isfinite(speeds).all():
+        repeats = np.array_equal(speeds, self._latest)
+        self._latest = speeds
+        if is_new or repeats or not np.isfinite(speeds).all():
             return
 
         # changes of the deviations by each age
-        due = np.array([self._speeds[row] for row in self._rows(self._ages, ahead).tolist()])
-        self._past.append((time, speeds - due))
+        due = [self._speeds[row] for row in self._rows(self._ages, ahead).tolist()]
+        due.append(np.zeros(self._rotors))
+        self._past.append((time, speeds - np.array(due)))
         while self._past[0][0] < time - CHANGE_TIME - 1e-9:
             self._past.popleft()
         changes = np.abs(self._past[-1][1] - self._past[0][1])
-        most = np.sort(changes, axis=1)[:, (self._rotors - 1) // 2]
-        self._deviations -= math.expm1(-period / AGE_TIME) * (most - self._deviations)
+        median = np.sort(changes, axis=1)[:, (self._rotors - 1) // 2]
+        self._deviations -= math.expm1(-period / AGE_TIME) * (median - self._deviations)
 
-        # the best age, if it is much better
-        best = int(np.argmin(self._deviations))
+        # the best age, if it is much better and explains what changes
+        best = int(np.argmin(self._deviations[:-1]))
         present = float(self._deviations[round(self.age / AGE_STEP)])
-        if present > self._least and self._deviations[best] < BETTER * present:
-            self.age = float(self._ages[best])
+        most = min(BETTER * present, UNEXPLAINED * float(self._deviations[-1]))
+        age = float(self._ages[best])
+        is_better = present > self._least and self._deviations[best] < most
+        if is_better and (may_grow or age < self.age):
+            self.age = age
 
     def _rows(self, ages: Floats, ahead: float) -> NDArray[np.intp]:
         """Return the places of the speeds by commands of ages, (k,), s."""

@@ -748,7 +748,8 @@ class FlightController:
         """
         link = self.attitude_loop.command_age
         before = link.age
-        link.measure(speeds, ahead)
+        watch = self.rotor_watch
+        link.measure(speeds, ahead, may_grow=not (watch.failed or watch.all_lie))
         if link.age != before:
             self._adapt_to_delay()
 

@@ -133,7 +133,7 @@ class RotorWatch:
         self.by_motion: dict[int, float] = {}
         """Speeds of failed rotors (from 0) that no encoder shows, rad/s."""
 
-        self._all_lie = False
+        self.all_lie = False
         """True while no encoder shows anything."""
 
         self._distrusted_for = 0.0
@@ -206,7 +206,7 @@ class RotorWatch:
             self._watch_repeats(expected, period)
         else:
             self._repeats_for = 0.0
-            self._all_lie = False
+            self.all_lie = False
             self._watch_speeds(
                 speeds, expected, commanded, force, observer, loads, possible, period
             )
@@ -217,7 +217,7 @@ class RotorWatch:
     ) -> None:
         """Go on to a time, s, while the encoders deliver nothing. Else as `update`."""
         period = self._begin(time)
-        self._all_lie = True
+        self.all_lie = True
         self._body.reset()
         self._watch_motion(expected, force, observer, period)
 
@@ -312,7 +312,7 @@ class RotorWatch:
         lies = moved or 2 * int(is_off.sum()) > len(expected)
         if self._repeats_for >= REPEATS_TIME - 1e-9 and lies and self._speeds.any():
             self.warnings["encoders"] = "the encoders repeat their readings"
-            self._all_lie = True
+            self.all_lie = True
 
     def _watch_jumps(self, deviations: Floats, period: float) -> None:
         """Average how often most rotors jump from one reading to the next."""
@@ -365,7 +365,7 @@ class RotorWatch:
         self.warnings = {}
         if self._jumps > NOISY_SHARE:
             self.warnings["encoders"] = "the encoders are far noisier than they should be"
-            self._all_lie = True
+            self.all_lie = True
             return
         wrong = stands | weak | stuck | fast | off
         if 2 * int(wrong.sum()) > len(expected):
@@ -377,7 +377,7 @@ class RotorWatch:
         if self._distrusted_for > 0.0:
             self._distrusted_for -= period
             self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
-            self._all_lie = True
+            self.all_lie = True
             return
 
         sound = (self._off_for == 0.0) & (self._stands_for == 0.0) & (self._still_for < STUCK_TIME)
@@ -429,7 +429,7 @@ class RotorWatch:
             if motion.is_known:
                 self.by_motion[rotor] = float(motion.speeds[rotor])
 
-        unseen = set(range(len(expected))) if self._all_lie else set(self.lying)
+        unseen = set(range(len(expected))) if self.all_lie else set(self.lying)
         for rotor in np.flatnonzero(motion.fails).tolist():
             if rotor in self.failed or rotor not in unseen:
                 continue

@@ -117,6 +117,37 @@ def test_encoders_with_a_bias_show_no_age_while_rotors_spool_down():
         assert link.age == 0.0
 
 
+@pytest.mark.parametrize("noise", [0.0, 3.0, 20.0])
+def test_encoders_that_freeze_show_no_age(noise):
+    """Commands that begin to change seemed to be obeyed late by rotors that seem to rest."""
+    link = CommandAge(6, 256.0)
+    random = np.random.default_rng(1)
+    for tick in range(1000):
+        time = 0.004 * tick
+        link.go_on(turning(max(time, 1.5)), 0.004)
+        if tick % 3 == 0:
+            link.measure(turning(1.5) + noise * random.standard_normal(6), 0.0)
+        assert link.age == 0.0
+
+
+def test_encoders_that_freeze_keep_the_age_that_they_showed():
+    """The link is late still: prompt laws would be unstable again."""
+    link = watched(lambda time: 0.08 if time < 1.5 else time - 1.42, seconds=3.5)
+    assert link.age == pytest.approx(0.08, abs=0.011)
+
+
+def test_an_age_may_shrink_but_not_grow_while_a_fault_looks_like_one():
+    link = watched(lambda _: 0.1)
+    for tick in range(500, 1000):
+        link.go_on(turning(0.004 * (tick + 1)), 0.004)
+        link.measure(turning(0.004 * (tick + 1) - 0.15), 0.0, may_grow=False)
+    assert link.age == pytest.approx(0.1, abs=0.011)
+    for tick in range(1000, 1500):
+        link.go_on(turning(0.004 * (tick + 1)), 0.004)
+        link.measure(turning(0.004 * (tick + 1) - 0.05), 0.0, may_grow=False)
+    assert link.age == pytest.approx(0.05, abs=0.011)
+
+
 def test_possible_speeds_are_those_of_newer_commands_and_a_bit_older_ones():
     """At 2 s the commands of 0.05 s ago count, those since then, and 0.03 s before."""
     link = watched(lambda _: 0.05)
@@ -181,6 +212,30 @@ def test_a_rotor_that_fails_over_a_late_link_is_named():
     assert rig.flight.failed_rotors == (2,)
     rig.run(1.5)
     assert rig.flight.failed_rotors == (2,)
+
+
+@pytest.mark.parametrize("kind", [FaultKind.STUCK, FaultKind.OFF])
+def test_a_late_link_stays_named_when_encoders_fail(kind):
+    """By an age that decayed it swung by 0.6 rad after 4 s, and more and more."""
+    rig = Rig("scale", airborne=3.0)
+    LateLink(rig, (0.08, 0.08))
+    rig.sim.inject(Fault(2.5, "encoders", kind))
+    run = rig.run(8.0, swing)
+    assert "link" in rig.flight.warnings
+    assert not rig.flight.failed_rotors
+    assert np.abs(run.pitch).max() < 0.35
+
+
+@pytest.mark.parametrize("begin", [2.0, exhaustively(2.2), exhaustively(2.7)])
+def test_encoders_that_freeze_name_no_link(begin):
+    """It was named 0.2 s later, and the loops were so gentle that a failed rotor tipped it over."""
+    rig = Rig("scale", airborne=3.0)
+    rig.sim.inject(Fault(begin, "encoders", FaultKind.STUCK))
+    for _ in range(10):
+        rig.run(0.5, swing)
+        assert "link" not in rig.flight.warnings
+    assert list(rig.flight.warnings) == ["encoders"]
+    assert rig.flight.attitude_loop.frequency[0] == pytest.approx(7.0)
 
 
 def test_a_gentler_law_answers_half_of_an_error_by_a_quarter():
