@@ -89,15 +89,25 @@ class VehicleStates:
             if type(value) is np.ndarray and value.dtype == dtype and value.shape == default_shape:
                 continue
 
-            array = (
-                np.full(default_shape, default, dtype)
-                if value is None
-                else np.asarray(value, dtype)
-            )
+            if value is None:
+                array = np.full(default_shape, default, dtype)
+            elif np.issubdtype(dtype, np.integer):
+                array = _whole_numbers(name, value, dtype)
+            else:
+                array = np.asarray(value, dtype)
 
             # the number of motors is free
-            with_motors = name == "motor_speed" and array.ndim == 2 and array.shape[1] <= MAX_MOTORS
-            shape = (n, array.shape[1]) if with_motors else default_shape
+            shape = default_shape
+            if name == "motor_speed" and array.ndim == 2:
+                if array.shape[1] > MAX_MOTORS:
+                    raise VehicleStatesError(
+                        f"{name}: {array.shape[1]} motors a vehicle, expected at most {MAX_MOTORS}"
+                    )
+                shape = (n, array.shape[1])
+
+            # messages hold flat arrays; an array of rows has one for each vehicle
+            if axis is not None and array.ndim == 2 and array.shape != shape:
+                raise VehicleStatesError(f"{name}: shape {array.shape}, expected {shape}")
             if array.size != math.prod(shape):
                 raise VehicleStatesError(
                     f"{name}: {array.size} numbers for {n} vehicles, expected {math.prod(shape)}"
@@ -119,6 +129,21 @@ class VehicleStates:
         return dataclasses.replace(
             self, **{name: getattr(self, name)[keep] for name, *_ in _FIELDS}
         )
+
+
+def _whole_numbers(name: str, value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return whole numbers as integers. Raise VehicleStatesError for others and too large ones."""
+    array = np.asarray(value)
+    with np.errstate(invalid="ignore"):  # of a NaN
+        whole = array.astype(dtype)
+
+    wrong = array[whole != array]
+    if wrong.size:
+        limits = np.iinfo(whole.dtype)
+        raise VehicleStatesError(
+            f"{name}: {wrong[0]}, expected whole numbers from {limits.min} to {limits.max}"
+        )
+    return whole
 
 
 def msg_to_states(message: Any) -> VehicleStates:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -73,7 +74,7 @@ class AreaNodes:
             for side in SIDES
             for before, after in pairwise(r for r in self.reports if f"/{side}/" in r.source)
         ]
-        assert max(rests) > LEASE / 2.0 or not self.lost
+        assert max(rests, default=math.inf) > LEASE / 2.0 or not self.lost
         self.peer.spin_until(lambda: not (self.lost and self.lost[-1].id))
         self.lost.clear()
 

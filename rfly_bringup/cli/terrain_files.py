@@ -121,12 +121,13 @@ def import_(ctx: typer.Context, given: ImportOptions) -> None:
     """
     from rfly_terrain.files.writer import new_files, write_height_map
 
-    if given.source.suffix.lower() in (".png", ".txt"):
+    ending = given.source.suffix.lower()
+    if ending == ".png" or (ending == ".txt" and given.source.with_suffix(".png").exists()):
         raise ConfigError(
             f"{given.source}: no elevation model; a png with a txt of the same name is a map "
             "already, which `rfly terrain info` shows"
         )
-    is_array = given.source.suffix.lower() in (".npy", ".npz")
+    is_array = ending in (".npy", ".npz")
     if is_array:
         options.refuse_options(ctx, "for an array", _FOR_RASTERS)
     else:

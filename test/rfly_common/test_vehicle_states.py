@@ -72,3 +72,22 @@ def test_select_keeps_order_and_header():
     states = make(3, frame_id="map_ned", source="/a", stamp_ns=5).select(np.array([2, 0]))
     assert states.id.tolist() == [3, 1]
     assert (states.frame_id, states.source, states.stamp_ns) == ("map_ned", "/a", 5)
+
+
+@pytest.mark.parametrize("name", ["id", "vehicle_type"])
+@pytest.mark.parametrize(
+    "wrong", [1.5, 2**31, -(2**31) - 1, 2**32 + 1, np.nan, np.inf], ids=lambda value: f"{value:g}"
+)
+def test_numbers_that_no_vehicle_can_have_are_not_rounded_or_wrapped(name, wrong):
+    """A whole number of 32 bits is taken as it is, of any type; 2^32 + 1 was vehicle 1."""
+    with pytest.raises(VehicleStatesError, match=f"{name}: .*, expected whole numbers from -2147"):
+        make(**{name: np.array([7, wrong])})
+    assert getattr(make(**{name: np.array([7.0, 2.0**31 - 1.0])}), name).tolist() == [7, 2**31 - 1]
+
+
+def test_rows_and_columns_are_not_exchanged():
+    """Three rows of 5 numbers are no positions of five vehicles; nine motors are one too many."""
+    with pytest.raises(VehicleStatesError, match=r"position: shape \(3, 5\), expected \(5, 3\)"):
+        make(5, position=np.zeros((3, 5)))
+    with pytest.raises(VehicleStatesError, match="9 motors a vehicle, expected at most 8"):
+        make(5, motor_speed=np.zeros((5, 9)))
