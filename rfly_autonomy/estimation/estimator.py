@@ -218,6 +218,9 @@ class StateEstimator:
 
         self._jolted_at = -math.inf
         """Time at which a strut last moved fast, s."""
+        encoders = self.sensors.encoders
+        self._jolt = JOLT + 5.0 * (0.0 if encoders is None else encoders.strut_rate_noise)
+        """Rate of a strut above which it moves fast, m/s."""
 
         self._outvoted: set[str] = set()
         self._coasted_at = -math.inf
@@ -602,8 +605,9 @@ class StateEstimator:
             return
         has_struts = readings.strut.shape[1] == len(self.vehicle.wheels)
         has_rotors = readings.rotor_rate.shape[1] == self.vehicle.rotors
-        if has_struts and (np.abs(readings.strut_rate) > JOLT).any():
-            self._jolted_at = float(readings.time[-1])
+        if self.initialised and has_struts and (np.abs(readings.strut_rate) > self._jolt).any():
+            # not by the clock of the readings, which may be another
+            self._jolted_at = float(self._current("time"))
         for k, time in enumerate(readings.time.tolist()):
             if has_struts and self._contradicted("encoders", time, readings.strut[k]):
                 continue

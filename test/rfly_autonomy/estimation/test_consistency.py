@@ -295,9 +295,31 @@ def test_an_imu_that_is_shaken_is_not_called_noisy(hop, flown, monkeypatch):
             tick = dataclasses.replace(tick, joints=joints._replace(strut_rate=rate))
         estimator.update(tick)
         faults[k] = estimator.faults
+
     assert faults[499] == noisy
     assert faults[503] == faults[990] == {}
     assert faults[1010] == noisy
+
+
+@pytest.mark.parametrize(("clock", "noise"), [(0.0, 0.03), (1000.0, 0.0)])
+def test_struts_that_are_noisy_or_of_another_clock_hide_no_noisy_imu(
+    hop, flown, monkeypatch, clock, noise
+):
+    """The limit is 0.1 m/s and 5 σ of 0.03 m/s; readings 1,000 s ahead hide it for 2 s only."""
+    monkeypatch.setattr(StuckSensors, "noisy", {"imu"})
+    encoders = dataclasses.replace(SENSORS.encoders, strut_rate_noise=noise)
+    estimator = new_estimator(hop, sensors=dataclasses.replace(SENSORS, encoders=encoders))
+    for k, (read, _) in enumerate(flown[:1020]):
+        tick = read
+        joints = tick.joints
+        if joints is not None:
+            shakes = noise > 0.0 or 500 <= k <= 502
+            rate = 0.0 * joints.strut_rate + 0.2 * shakes
+            late = joints.time + clock * (500 <= k <= 502)
+            tick = dataclasses.replace(tick, joints=joints._replace(strut_rate=rate, time=late))
+        estimator.update(tick)
+
+    assert estimator.faults["imu"] == "is far noisier than it should be"
 
 
 def spoofed(ticks, begin, end=math.inf, north=30.0):
