@@ -10,7 +10,6 @@
 #include "land_air.h"
 
 namespace {
-constexpr int FIRST_CORNER = OUTER_WHEELS, FIRST_ROTOR = FIRST_CORNER + CORNERS;  // of a vehicle on four wheels
 
 struct Ground {
   const float* z;
@@ -216,10 +215,11 @@ void derivative(const double* x, const double* command, const double* brake, Vec
 
   // rotors, and what of the body touches the ground
   met.rotor_down_speed = -1, met.points_down = 0;
-  for (int k = FIRST_CORNER; k < FIRST_ROTOR + p.rotors; ++k) {
+  for (int k = FIRST_ROTOR; k < POINTS; ++k) {
+    if (k >= FIRST_ROTOR + p.rotors && k < FIRST_CORNER) continue;  // room for rotors
     Vector point{p.point_x[k], p.point_y[k], p.point_z[k]}, place = at(x + POSITION) + rotation(point);
     double height = place.z - altitude(g, place.x, place.y);
-    if (k >= FIRST_ROTOR) {
+    if (k < FIRST_CORNER) {
       int j = k - FIRST_ROTOR;
       double speed = x[ROTOR_SPEED + j];
       Vector velocity = body.air + cross(body.rates, point);
