@@ -13,7 +13,8 @@ after two processes wrote at once. Here the kernels of a module have a folder
 The stamp is a hash of all sources that the module imports (see `sources`) and of the versions of
 Python, NumPy, numba and llvmlite. Each signature of a kernel has one file in it; the file's name
 also covers the processor and the fields of records. So no file ever has to be checked for its age.
-Folders that no process used for 30 days are removed when a new one is made.
+Processes that start together compile each kernel once: the others wait for its file. Folders that
+no process used for 30 days are removed when a new one is made.
 
 A file holds a magic word, the length of numba's pickled machine code, a SHA-256 of the file's
 folder and name and of that code, and the code. A file that is truncated or altered, that holds
@@ -47,7 +48,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import llvmlite
 import numba
@@ -58,6 +59,17 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from rfly_common.kernels.sources import digest, source_files, user_cache
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+LONGEST_WAIT = 120.0
+"""Time after which a kernel is compiled though another process compiles it, which may stand, s."""
+
+_POLL = 0.02
+"""Time between two looks at whether it has done so, s."""
 
 UNUSED_AFTER = 30 * 86400.0
 """Time since a process last loaded from a folder after which it is removed, s."""
@@ -81,6 +93,7 @@ class KernelCache(_Cache):
             )
         self._folder = _folder(function.__module__, Path(inspect.getfile(function)))
         self._name = f"{function.__name__}-{function.__code__.co_firstlineno}"
+        self._turns: dict[Path, BinaryIO] = {}
 
     @property
     def cache_path(self) -> str:
@@ -91,13 +104,16 @@ class KernelCache(_Cache):
         """Return the machine code for this signature; None without a file that can be used."""
         target_context.refresh()
         file = self._file(signature, target_context.codegen())
-        try:
-            content = file.read_bytes()
-        except OSError:
+        content = _content(file)
+        if content is None:
             _log_once("compiling numerical kernels, once for this version")
+            self._take_turn(file)
+            content = _content(file)
+        if content is None:
             return None
 
         try:
+            self._end_turn(file)
             return CompileResult._rebuild(target_context, *pickle.loads(unsealed(content, file)))
         except Exception as error:  # noqa: BLE001  a pickle can raise anything
             _log_once(f"compiling a kernel again, {file} cannot be used: {error!r}")
@@ -105,22 +121,67 @@ class KernelCache(_Cache):
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Write a new file, which replaces a bad one and that of a process that was quicker."""
-        if result.library.has_dynamic_globals:  # addresses of this process
-            return
         file = self._file(signature, result.library.codegen)
         try:
-            if not self._folder.is_dir():
-                _remove_unused(self._folder.parent)
-                self._folder.mkdir(parents=True, exist_ok=True)
+            if not result.library.has_dynamic_globals:  # addresses of this process
+                self._write(file, dumps(result._reduce()))
+        finally:
+            self._end_turn(file)
+
+    def _write(self, file: Path, payload: bytes) -> None:
+        try:
+            self._make_folder()
             with tempfile.NamedTemporaryFile(
                 dir=self._folder, suffix=".part", delete=False
             ) as part:
-                part.write(sealed(dumps(result._reduce()), file))
+                part.write(sealed(payload, file))
             os.replace(part.name, file)
         except OSError:
             _log_once(
                 f"no file can be written below {user_cache()}: kernels are compiled in each process"
             )
+
+    def _make_folder(self) -> None:
+        if not self._folder.is_dir():
+            _remove_unused(self._folder.parent)
+            self._folder.mkdir(parents=True, exist_ok=True)
+
+    def _take_turn(self, file: Path) -> None:
+        """Wait while another process compiles the kernel of this file.
+
+        Whoever compiles it holds a lock, which ends with the process. Kernels compile those that
+        they call while they hold theirs; as none calls itself, no two processes wait for each
+        other.
+        """
+        if fcntl is None:
+            return
+        try:
+            self._make_folder()
+            turn = file.with_suffix(".turn").open("wb")
+        except OSError:  # told when the kernel is written
+            return
+
+        give_up = time.monotonic() + LONGEST_WAIT
+        while time.monotonic() < give_up:
+            try:
+                fcntl.lockf(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except (BlockingIOError, PermissionError):  # another process holds it
+                time.sleep(_POLL)
+            except OSError:  # a file system without locks
+                break
+        self._turns[file] = turn
+
+    def end_turns(self) -> None:
+        """Let other processes try what could not be compiled here."""
+        for file in list(self._turns):
+            self._end_turn(file)
+
+    def _end_turn(self, file: Path) -> None:
+        turn = self._turns.pop(file, None)
+        if turn is not None:
+            file.with_suffix(".turn").unlink(missing_ok=True)
+            turn.close()
 
     def enable(self) -> None:
         """Do nothing: always enabled."""
@@ -166,6 +227,13 @@ def unsealed(content: bytes, file: Path) -> bytes:
     if sealed(payload, file) != content:
         raise ValueError("length or hash do not match")
     return payload
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
 
 
 @functools.cache

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -27,11 +28,19 @@ from rfly_terrain.planning.vehicle_classes import load_vehicle_classes
 
 SCALE = VehicleParameters.load("scale")
 CLASSES = load_vehicle_classes()
-ROLLING = planner_class(SCALE, CLASSES["land_air"])
-CLASS = dataclasses.replace(ROLLING, rolling=None)
 SIDE = 90
 STEP = 2.0
 """Samples and their distance of the maps, m."""
+
+
+@functools.cache
+def rolling_class():
+    return planner_class(SCALE, CLASSES["land_air"])
+
+
+@functools.cache
+def standing_class():
+    return dataclasses.replace(rolling_class(), rolling=None)
 
 
 def numbers(part):
@@ -44,17 +53,18 @@ def test_the_shipped_class_is_that_of_the_vehicle():
     assert shipped.mass == SCALE.mass
     assert shipped.drive is not None
     assert shipped.fly is not None
-    assert CLASS.drive is not None
-    assert CLASS.fly is not None
-    assert numbers(shipped.drive) == pytest.approx(numbers(CLASS.drive), rel=1e-3)
-    assert numbers(shipped.fly) == pytest.approx(numbers(CLASS.fly), rel=1e-3)
+    own = rolling_class()
+    assert own.drive is not None
+    assert own.fly is not None
+    assert numbers(shipped.drive) == pytest.approx(numbers(own.drive), rel=1e-3)
+    assert numbers(shipped.fly) == pytest.approx(numbers(own.fly), rel=1e-3)
     assert shipped.rolling is not None
-    assert numbers(shipped.rolling) == pytest.approx(numbers(ROLLING.rolling), rel=1e-3)
+    assert numbers(shipped.rolling) == pytest.approx(numbers(own.rolling), rel=1e-3)
 
 
 def test_powers_are_those_of_the_simulator():
     """Level flight at 10 m/s costs less than hover, by the same share as in `trim`."""
-    fly = CLASS.fly
+    fly = standing_class().fly
     assert fly is not None
     assert fly.hover_power is not None
     assert fly.sink_power is not None
@@ -72,8 +82,9 @@ def test_a_flight_with_acceleration_takes_its_time():
 
     10 m: 2 √(10/0.8) = 7.07 s. With a right angle in the middle it slows down to 0.707 m/s there.
     """
-    assert CLASS.fly is not None
-    fly = dataclasses.replace(CLASS.fly, speed=8.0)
+    flying = standing_class().fly
+    assert flying is not None
+    fly = dataclasses.replace(flying, speed=8.0)
     far = np.array([(0.0, 0.0, 20.0), (100.0, 0.0, 20.0)])
     assert fly.path(30.0, far)[1] == pytest.approx(22.5)
     assert fly.path(30.0, far / 10.0)[1] == pytest.approx(7.071, abs=1e-3)
@@ -109,19 +120,20 @@ def trip(seed):
         else rng.uniform((12.0, 15.0), (40.0, 165.0))
     )
     heading = float(rng.uniform(-np.pi, np.pi))
-    plan = Planner(terrain).mixed(CLASS, PlanPose(*begin, heading=heading), PlanPose(*end))
+    start = PlanPose(*begin, heading=heading)
+    plan = Planner(terrain).mixed(standing_class(), start, PlanPose(*end))
     return plan, simulated(plan, terrain)
 
 
 def simulated(plan, terrain, rolls=False):
     """Return the run of a plan by the pilot, without wind; `rolls`: where that saves energy."""
     begin = plan.position[0, :2]
-    assert CLASS.drive is not None
-    assert CLASS.fly is not None
+    drive = standing_class().drive
+    fly = standing_class().fly
+    assert drive is not None
+    assert fly is not None
 
-    legs = legs_of_path(
-        plan.position, terrain, CLASS.drive.speed, CLASS.fly.speed, begin, plan.heading
-    )
+    legs = legs_of_path(plan.position, terrain, drive.speed, fly.speed, begin, plan.heading)
     if rolls:
         legs = choose_rolling(legs, tuple(begin), SCALE, terrain).legs
     scenario = dataclasses.replace(
@@ -164,8 +176,9 @@ def low_wall(seed, width):
 
     begin = rng.uniform((12.0, 30.0), (STEP * width // 2 - 60.0, 150.0))
     end = rng.uniform((STEP * width // 2 + 60.0, 30.0), (STEP * width - 12.0, 150.0))
-    fly = dataclasses.replace(ROLLING.fly, min_height=3.0 if seed % 2 else 10.0)
-    vehicle = dataclasses.replace(ROLLING, fly=fly)
+    rolling = rolling_class()
+    fly = dataclasses.replace(rolling.fly, min_height=3.0 if seed % 2 else 10.0)
+    vehicle = dataclasses.replace(rolling, fly=fly)
     pose = PlanPose(*begin, heading=float(rng.uniform(-1.0, 1.0)))
     return terrain, vehicle, pose, PlanPose(*end)
 
@@ -215,7 +228,8 @@ def test_where_the_graph_hopes_too_much_the_plan_rolls_on_the_way_of_stands():
     heights = heights + (np.abs(x - width // 2) < rng.uniform(1.5, 6)) * rng.uniform(1, 8)
     terrain = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.5, step_y=1.5)
 
-    vehicle = dataclasses.replace(ROLLING, fly=dataclasses.replace(ROLLING.fly, min_height=3.0))
+    rolling = rolling_class()
+    vehicle = dataclasses.replace(rolling, fly=dataclasses.replace(rolling.fly, min_height=3.0))
     begin = PlanPose(15.3305, 15.3175)
     plan = Planner(terrain).mixed(vehicle, begin, PlanPose(185.453, 62.8079))
     run = simulated(plan, terrain, rolls=True)
@@ -248,7 +262,7 @@ def test_the_planned_energy_is_that_of_a_simulated_drive(rise, seed):
     heading = float(rng.uniform(-0.5, 0.5))
     end = begin + rng.uniform(15.0, 120.0) * np.array((np.cos(heading), np.sin(heading)))
     plan = Planner(terrain).drive(
-        CLASS, PlanPose(*begin, heading=heading + rng.choice((0.0, 1.0))), PlanPose(*end)
+        standing_class(), PlanPose(*begin, heading=heading + rng.choice((0.0, 1.0))), PlanPose(*end)
     )
     run = simulated(plan, terrain)
     assert run.reached, run.ending
@@ -262,7 +276,7 @@ def test_the_kinetic_energy_does_the_work_of_the_last_metres():
     155.4 J are driven. A fall of 2 m gives back 98.1 J. A drive of 10 m gets half the energy.
     """
     drive = dataclasses.replace(
-        CLASS.drive,
+        standing_class().drive,
         speed=4.0,
         rolling_resistance=0.02,
         efficiency=0.8,
@@ -296,14 +310,14 @@ def test_no_other_take_off_and_landing_is_better(seed):
     x, _ = np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij")
     wall = 6.0 * (np.abs(x - 45) < 3.0)
     terrain = HeightMap(wall, origin_x=0.0, origin_y=0.0, step_x=STEP, step_y=STEP)
-    drive = CLASS.drive
-    fly = CLASS.fly
+    drive = standing_class().drive
+    fly = standing_class().fly
     assert drive is not None
     assert fly is not None
 
     begin = rng.uniform((12.0, 15.0), (70.0, 165.0))
     end = rng.uniform((110.0, 15.0), (168.0, 165.0))
-    plan = Planner(terrain).mixed(CLASS, PlanPose(*begin), PlanPose(*end))
+    plan = Planner(terrain).mixed(standing_class(), PlanPose(*begin), PlanPose(*end))
 
     before = [begin, *itertools.product(np.arange(12.0, 85.0, 2.0), np.arange(12.0, 170.0, 4.0))]
     after = [end, *itertools.product(np.arange(96.0, 170.0, 2.0), np.arange(12.0, 170.0, 4.0))]

@@ -71,14 +71,15 @@ def test_tracks_names_and_distance_from_the_ground(tmp_path, panels):
 
 
 @pytest.mark.parametrize(
-    "tracks",
+    "places",
     [
-        {1: track([10.0], [20.0])},
-        {1: track([1e5, 1e5 + 1], [2e5, 2e5])},
-        {vehicle: track([10.0 * vehicle, 500], [0, 0]) for vehicle in range(1, 40)},
+        {1: ([10.0], [20.0])},
+        {1: ([1e5, 1e5 + 1], [2e5, 2e5])},
+        {vehicle: ([10.0 * vehicle, 500], [0, 0]) for vehicle in range(1, 40)},
     ],
     ids=["standing", "beside the map", "many"],
 )
-def test_odd_fleets_make_a_picture_too(tmp_path, tracks):
+def test_odd_fleets_make_a_picture_too(tmp_path, places):
+    tracks = {vehicle: track(x, y) for vehicle, (x, y) in places.items()}
     draw_convoy(GROUND, tracks, tmp_path / "a.png")
     assert cv2.imread(str(tmp_path / "a.png")).std() > 10

@@ -94,11 +94,12 @@ class Checkout:
         for name, text in (("outer", OUTER), ("inner", INNER), ("table", "FACTOR = 2.0\n")):
             (self.folder / f"{name}.py").write_text(text)
 
-    def start(self, code: str = CALL) -> subprocess.Popen[str]:
+    def start(self, code: str = CALL, stdin: int | None = None) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-c", code],
             cwd=self.folder,
             env=self._environment,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -144,15 +145,47 @@ def test_a_record_whose_fields_change_places_is_read_right(tmp_path):
         assert out == "3.0 3.0\n", log
 
 
-@pytest.mark.exhaustive
-def test_processes_that_compile_at_once(tmp_path):
+def test_processes_that_start_together_compile_each_kernel_once(tmp_path):
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
     processes = [checkout.start() for _ in range(3)]
-    assert [process.communicate(timeout=300)[0].split()[-3:-1] for process in processes] == 3 * [
-        ["11.0", "11.0"]
-    ]
+    ends = [process.communicate(timeout=300)[0].split() for process in processes]
+    assert [end[-3:-1] for end in ends] == 3 * [["11.0", "11.0"]]
+    compiled = [name for end in ends for name in end[:-3]]
+    assert sorted(compiled) == ["outer", "outer", "twice", "twice"]  # for a float, and an int
     assert checkout.call() == "11.0 11.0 2"
-    assert not list((tmp_path / "cache").rglob("*.part"))
+    files = (tmp_path / "cache").rglob("*")
+    assert {file.suffix for file in files if file.is_file()} == {".nbc"}
+
+
+FAIL_AND_STAY = """
+import numba
+from rfly_example.outer import outer
+try:
+    outer("no number")
+except numba.TypingError:
+    print("refused", flush=True)
+input()
+"""
+
+
+def test_who_can_not_compile_a_kernel_lets_others_try(tmp_path):
+    checkout = Checkout(tmp_path / "one", tmp_path / "cache")
+    stays = checkout.start(FAIL_AND_STAY, stdin=subprocess.PIPE)
+    assert stays.stdout.readline() == "refused\n"
+    assert not list((tmp_path / "cache").rglob("*.turn"))
+    out, log = checkout.start(FAIL_AND_STAY, stdin=subprocess.PIPE).communicate("\n", timeout=120)
+    assert out == "refused\n", log
+    stays.communicate("\n", timeout=120)
+
+
+def test_a_killed_process_leaves_its_kernel_to_others(tmp_path):
+    """It was killed while it held the lock of a kernel that it never wrote."""
+    checkout = Checkout(tmp_path / "one", tmp_path / "cache")
+    assert checkout.call() == "11.0 11.0 0"
+    for file in list((tmp_path / "cache").rglob("*.nbc")):
+        file.rename(file.with_suffix(".turn"))
+    assert checkout.call() == "11.0 11.0 0"
+    assert not list((tmp_path / "cache").rglob("*.turn"))
 
 
 def test_where_no_file_can_be_written(tmp_path):
