@@ -60,7 +60,14 @@ wheel seems to slip by it.
 """
 
 GROUND_TIME = 0.1
-"""Time over which the torque that the ground takes is averaged, s: some readings of encoders."""
+"""Time over which slips and the torque that the ground takes are averaged, s.
+
+These are some readings of encoders, whose noise is 1 % of slip.
+"""
+
+MOST_SLIP = 0.5
+"""Slip that counts at most, more than one that an unnoticed slide feigns: spins are soon forgotten.
+"""
 
 ICE = 0.025
 """Share of its load that the ground takes at least from a wheel that slips: half of the friction of
@@ -211,6 +218,9 @@ class WheelWatch:
         self._mean_rate = np.full(wheels, math.nan)
         """Averaged spins, (wheels,), rad/s; NaN before the first."""
 
+        self._mean_slip = np.full(wheels, math.nan)
+        """Averaged slips up to MOST_SLIP, (wheels,); NaN before the first."""
+
         self._direction = 1.0
         """1 forwards, -1 backwards."""
 
@@ -232,7 +242,7 @@ class WheelWatch:
 
         `speed`: of the vehicle, m/s. `doubt`: standard deviation of its estimated velocity, m/s.
         """
-        slip = wheels.slip
+        slip = self._averaged_slip(wheels, dt)
         middle = median(slip.tolist()) if all_finite(slip) else math.nan
         away = slip - middle
         along = np.maximum(np.abs(wheels.along), FAST_ENOUGH)
@@ -275,6 +285,14 @@ class WheelWatch:
         )
         self._judge("drive", "pushes", self._pushes_for, self._unpushed_for)
         self._judge("brake", "drags", self._drags_for, self._undragged_for)
+
+    def _averaged_slip(self, wheels: WheelStates, dt: float) -> Floats:
+        """Return the wheels' slips as the torque that the ground takes is averaged, (wheels,)."""
+        slip = np.clip(wheels.slip, -MOST_SLIP, MOST_SLIP)
+        if not all_finite(self._mean_slip):
+            self._mean_slip = slip
+        self._mean_slip = self._mean_slip - math.expm1(-dt / GROUND_TIME) * (slip - self._mean_slip)
+        return self._mean_slip
 
     def _taken_by_ground(self, wheels: WheelStates, dt: float) -> Floats:
         """Return the torque that the ground takes from each wheel, (wheels,), N m, averaged.

@@ -73,6 +73,20 @@ def test_a_wheel_that_slips_against_its_torque_is_at_fault_after_half_a_second(
     assert found == ({} if fault is None else {fault: pytest.approx(0.5, abs=0.011)})
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_of_slips_hides_no_brake_that_drags_slightly(seed):
+    """A tyre of 3.5 N m less than the others' 1.5 N m slips by 3 % back, and they by 1.5 % ahead.
+
+    With 0.8 % of noise, one reading in 0.5 s seemed to be a wheel that rolls as it should.
+    """
+    random = np.random.default_rng(seed)
+    watch = WheelWatch(PARAMS)
+    for _ in range(80):
+        slip = np.array((-0.03, 0.015, 0.02, 0.018)) + 0.008 * random.standard_normal(4)
+        watch.update(wheels(slip, 1.5, 2.6), 2.6, 0.021, 0.01)
+    assert list(watch.faults) == ["brake_fl"]
+
+
 @pytest.mark.parametrize(
     ("slip", "torque", "more", "fault"),
     [
@@ -152,12 +166,15 @@ def test_a_wheel_that_has_spun_slows_down_by_itself():
 
 @pytest.mark.parametrize(
     ("torque", "speed", "sound_at"),
-    [(0.3, 3.0, 3.0), (4.0, 3.0, None), (0.3, 0.5, None), (0.3, -3.0, 3.0)],
+    [(0.3, 3.0, 3.139), (4.0, 3.0, None), (0.3, 0.5, None), (0.3, -3.0, 3.139)],
     ids=["coasts", "hidden by its own torque", "slow", "backwards"],
 )
 @pytest.mark.parametrize("part", ["drive", "brake"])
 def test_a_wheel_that_slips_as_the_others_again_is_sound_again(part, torque, speed, sound_at):
-    """It does from 1 s on, and is believed 2 s later, where a fault would show."""
+    """It does from 1 s on, and is believed 2 s later, where a fault would show.
+
+    Averaged over 0.1 s, 5 % of slip are 1.25 % after ln(4) · 0.1 s = 0.139 s.
+    """
     forwards = math.copysign(1.0, speed)
     sign = forwards if part == "drive" else -forwards
     fault = f"{part}_rr"
