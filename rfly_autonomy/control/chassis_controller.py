@@ -40,7 +40,7 @@ from rfly_autonomy.control.speed_controller import (
 )
 from rfly_autonomy.control.steady_turn import steady_turn
 from rfly_autonomy.control.stuck import SteeringWatch, StuckLimits, StuckWatch
-from rfly_autonomy.control.wheel_watch import WheelStates, WheelWatch
+from rfly_autonomy.control.wheel_watch import RateCheck, WheelStates, WheelWatch
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.trust import CAREFUL_SPEED, EstimateTrust, Trust, TrustLimits
 from rfly_autonomy.estimation.wheel_contact import WheelContact
@@ -286,6 +286,7 @@ class ChassisController:
 
         self._contact = ContactFilter()
         self._wheels = WheelContact(self.params)
+        self._rate_check = RateCheck(len(self.params.wheels))
         self._wheel_rate = np.zeros(len(self.params.wheels))
         self._steering = np.zeros(len(self.params.wheels))
         self._joints: JointSamples | None = None
@@ -558,12 +559,16 @@ class ChassisController:
             )
             if self._mode is Mode.DRIVE and self._assist_now() is None:
                 self._watch_wheels(velocity, estimate, period)
+            else:
+                self.wheel_watch.skip_slips()
 
     def _watch_wheels(self, velocity: Floats, estimate: Estimate, period: float) -> None:
         """Watch over motors and brakes, `period` seconds after the last time."""
         along, across = wheel_velocities(
             drive_law(self.params), self._steering, velocity, estimate.rates
         )
+        assert self._joints is not None
+        angle = self._joints.wheel_angle[-1]
         loads = self._wheels.loads(self._time)
         slip = self.traction.slip
         speeds = np.maximum(np.abs(along), self.params.low_speed)
@@ -575,6 +580,7 @@ class ChassisController:
             across=across,
             steering=self._steering,
             rate=self._wheel_rate,
+            shown=self._rate_check.agrees(angle, self._wheel_rate, period),
             torque=self._wheel_torque,
             load=self.params.static_load if loads is None else loads,
         )

@@ -59,6 +59,10 @@ UNSEEN_SLIDE = 0.5
 wheel seems to slip by it.
 """
 
+GRIPPY = 0.15
+"""Share of its load that most wheels' ground takes, from which on it is no ice: nothing slides so.
+"""
+
 GROUND_TIME = 0.1
 """Time over which slips and the torque that the ground takes are averaged, s.
 
@@ -73,6 +77,12 @@ ICE = 0.025
 """Share of its load that the ground takes at least from a wheel that slips: half of the friction of
 wet ice, 0.05, as a tyre that spins pulls less than at its peak.
 """
+
+TURN = 2.0 * math.pi
+"""Whole turn of a wheel, rad."""
+
+RATE_AGREES = 0.5
+"""Difference of a wheel's rate and that of its angle up to which they agree, rad/s."""
 
 TURNS = 2.0
 """Spin below which a wheel may be held by its brake, rad/s."""
@@ -157,11 +167,41 @@ class WheelStates(NamedTuple):
     rate: Floats
     """Spins, rad/s."""
 
+    shown: Bools
+    """True for spins that the angles of the wheels show, too."""
+
     torque: Floats
     """Commanded torques of motors and brakes, N m."""
 
     load: Floats
     """Loads, N."""
+
+
+class RateCheck:
+    """Comparison of the rates of wheels with their angles: encoders may give rates with a bias."""
+
+    def __init__(self, wheels: int) -> None:
+        self._angle = np.full(wheels, math.nan)
+        self._rate = np.full(wheels, math.nan)
+        self._apart = np.zeros(wheels)
+        """Rates of the angles beyond those shown, averaged, (wheels,), rad/s."""
+
+    def agrees(self, angle: Floats, rate: Floats, dt: float) -> Bools:
+        """Return whether rates, rad/s, agree with angles, rad, dt seconds later, all (wheels,).
+
+        A rate may be that at its time, or the mean one since the last time.
+        """
+        turned = angle - self._angle
+        low = np.minimum(rate, self._rate) * dt
+        high = np.maximum(rate, self._rate) * dt
+        beyond = turned - np.clip(turned, low, high)
+        beyond -= TURN * np.round(beyond / TURN)  # angles may be wrapped
+        self._angle = angle
+        self._rate = rate
+        if all_finite(beyond) and dt > 0.0:
+            share = -math.expm1(-dt / GROUND_TIME)
+            self._apart = self._apart + share * (beyond / dt - self._apart)
+        return np.abs(self._apart) < RATE_AGREES
 
 
 class WheelWatch:
@@ -202,6 +242,15 @@ class WheelWatch:
     def reset(self) -> None:
         """Forget what was measured."""
         self.faults: dict[str, str] = {}
+        self._direction = 1.0
+        """1 forwards, -1 backwards."""
+
+        self._disturbance = 0.0
+        self.skip_slips()
+        self.skip_power()
+
+    def skip_slips(self) -> None:
+        """Forget the slips: while rotors carry an axle they show nothing."""
         wheels = len(self._params.wheels)
         self._pushes_for = np.zeros(wheels)
         """Times for which motors have pushed without a command, (wheels,), s."""
@@ -221,12 +270,7 @@ class WheelWatch:
         self._mean_slip = np.full(wheels, math.nan)
         """Averaged slips up to MOST_SLIP, (wheels,); NaN before the first."""
 
-        self._direction = 1.0
-        """1 forwards, -1 backwards."""
-
         self._forget_sound()
-        self._disturbance = 0.0
-        self.skip_power()
 
     def _forget_sound(self) -> None:
         """Begin anew to look for wheels that are sound again."""
@@ -257,12 +301,15 @@ class WheelWatch:
         # forwards, and what holds it where the ground takes more than from one that drags
         taken = self._taken_by_ground(wheels, dt)
         rolling, ice = self._least_taken(wheels)
-        judged = fast & (wheels.load > LOADED_SHARE * self._params.static_load)
+        judged = fast & wheels.shown & (wheels.load > LOADED_SHARE * self._params.static_load)
         unsure = np.minimum(abs(middle), DOUBT * doubt / along)
 
-        # steered wheels, and with them the middle, seem to slip by a slide
-        seems = UNSEEN_SLIDE * np.abs(np.sin(wheels.steering)) / along
-        slips = SLIPS + np.maximum(seems, median(seems.tolist()))
+        # on ice steered wheels, and with them the middle, seem to slip by a slide
+        slips = np.full(len(slip), SLIPS)
+        lever = self._params.static_load * self._params.rolling_radius
+        if not median((np.abs(taken) / lever).tolist()) > GRIPPY:
+            seems = UNSEEN_SLIDE * np.abs(np.sin(wheels.steering)) / along
+            slips += np.maximum(seems, median(seems.tolist()))
 
         driven = judged & (taken < rolling + ice) & (away > slips) & (slip > unsure)
         dragged = judged & (taken > rolling - ice) & (away < -slips) & (slip < -unsure)

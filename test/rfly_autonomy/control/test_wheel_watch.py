@@ -14,7 +14,7 @@ from marks import exhaustively
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.chassis_controller import turn_in_common
 from rfly_autonomy.control.speed_controller import SpeedController
-from rfly_autonomy.control.wheel_watch import WheelStates, WheelWatch
+from rfly_autonomy.control.wheel_watch import RateCheck, WheelStates, WheelWatch
 
 PARAMS = VehicleParameters.load("scale")
 
@@ -28,6 +28,7 @@ def wheels(slip, torque, speed=3.0, aside=0.0, load_share=1.0, steering=0.0):
         across=np.full(4, aside * speed),
         steering=np.full(4, steering),
         rate=speed * (1.0 + slip) / PARAMS.rolling_radius,
+        shown=np.ones(4, bool),
         torque=np.zeros(4) + torque,
         load=load_share * PARAMS.static_load,
     )
@@ -126,6 +127,47 @@ def test_on_ice_only_what_the_ground_cannot_do_is_a_fault(slip, torque, more, fa
     for _ in range(100):
         watch.update(wheels(slip, torque, **more), more["speed"], doubt, 0.01)
     assert list(watch.faults) == ([] if fault is None else [fault])
+
+
+@pytest.mark.parametrize(("torque", "fault"), [(1.5, True), (0.9, False)])
+def test_a_bend_on_ground_that_is_no_ice_hides_no_brake(torque, fault):
+    """1.5 N m are 18 % of the load of 75 N at 0.11 m, more than ice takes, and 0.9 N m are 11 %.
+
+    By 0.5 m/s across, wheels that are steered by 0.25 rad would seem to slip by 6 % at 2 m/s.
+    """
+    watch = WheelWatch(PARAMS)
+    for _ in range(100):
+        now = wheels((-0.002, -0.04, 0.0, 0.011), torque, 2.0, steering=0.25)
+        watch.update(now, 2.0, 0.02, 0.01)
+    assert list(watch.faults) == (["brake_fr"] if fault else [])
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_rate_that_its_angle_does_not_show_is_no_fault_of_a_drive(counts):
+    """A bias of 5 rad/s is noticed after 0.1 s · ln(5 / 4.5): the second gap. One spins up."""
+    check = RateCheck(2)
+    dt = 0.01
+    for tick in range(100):
+        time = dt * tick
+        angle = np.array((27.0 * time, 0.5 * 800.0 * time**2))
+        spun = 800.0 * (time - 0.5 * dt * counts)
+        shown = check.agrees(angle, np.array((27.0 + 5.0 * (tick >= 50), spun)), dt)
+        assert shown.tolist() == [tick < 52, True]
+
+    watch = WheelWatch(PARAMS)
+    for _ in range(100):
+        lies = wheels((0.2, 0.0, 0.0, 0.0), 0.1)._replace(shown=np.arange(4) > 0)
+        watch.update(lies, 3.0, 0.02, 0.01)
+    assert not watch.faults
+
+
+def test_slips_from_before_an_assisted_drive_count_no_more():
+    watch = WheelWatch(PARAMS)
+    for tick in range(80):
+        if tick == 40:
+            watch.skip_slips()
+        watch.update(wheels((-0.05, 0.0, 0.0, 0.0), 0.3), 3.0, 0.02, 0.01)
+    assert not watch.faults
 
 
 def test_an_unnoticed_slide_of_steered_wheels_accuses_no_others():
