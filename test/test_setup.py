@@ -336,6 +336,17 @@ def test_a_wrong_python_by_name_is_refused():
     assert ended.stderr == "rfly_suite: PYTHON=/nowhere/python3.12 is not a program.\n"
 
 
+def test_ctrl_c_while_the_set_up_starts_leaves_no_trace_of_python(tmp_path):
+    """Ctrl-C comes before Python's first line, so its own handler would meet the imports."""
+    python = tmp_path / "python3"
+    is_set_up = '[ "$3" = -c ] || kill -INT $$'
+    python.write_text(f'#!/bin/sh\n{is_set_up}\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    ended = run_setup_script({**os.environ, "ROS_DISTRO": "", "PYTHON": str(python)})
+    assert ended.returncode == 1
+    assert ended.stderr == "\nrfly_suite: interrupted; the same command goes on from here\n"
+
+
 @pytest.fixture
 def set_up_modules(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "wheels"))

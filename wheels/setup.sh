@@ -62,4 +62,7 @@ else
 fi
 export RFLY_ROS
 # -E -s: a PYTHONPATH or user packages of a half-sourced shell must not reach the set-up itself.
-exec "$python" -E -s "$here/setup_env.py" "$@"
+# Ctrl-C waits until setup_env.py takes it: Python's own handler would print a trace.
+block="env --block-signal=INT"
+$block true 2>/dev/null || block=
+exec $block "$python" -E -s "$here/setup_env.py" "$@"

@@ -33,6 +33,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -575,10 +576,13 @@ def main(arguments: list[str]) -> None:
 
     lib = "--lib" in options
     try:
+        # setup.sh blocks Ctrl-C while Python starts
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         with only_one() as lock:
             environment = Environment(lock)
             python = environment.other_python()
             if python:
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                 os.execv(python, [python, "-E", "-s", __file__, *arguments])
             environment.ensure(lib=lib, dev="--dev" in options)
             if "--browser" in options:
@@ -591,23 +595,24 @@ def main(arguments: list[str]) -> None:
                 environment.ensure_peers()
             if "--docs" in options:
                 environment.ensure_docs()
+        if command:
+            run(command, lib, "--docs" in options)
     except SetupError as error:
         sys.exit(f"rfly_suite: {error}")
     except KeyboardInterrupt:
         sys.exit("\nrfly_suite: interrupted; the same command goes on from here")
 
-    # the command in the finished environment
-    if command:
-        env = run_environment()
-        if lib:
-            env["PYTHONPATH"] = os.pathsep.join(
-                [*([str(DOCS_TOOLS)] if "--docs" in options else []), str(ROOT)]
-            )
 
-        program = shutil.which(command[0], path=env["PATH"])
-        if program is None:
-            sys.exit(f"rfly_suite: {command[0]}: not found in .venv or on PATH")
-        os.execve(program, command, env)
+def run(command: list[str], lib: bool, docs: bool) -> None:
+    """Replace this process by the command in the finished environment."""
+    env = run_environment()
+    if lib:
+        env["PYTHONPATH"] = os.pathsep.join([*([str(DOCS_TOOLS)] if docs else []), str(ROOT)])
+
+    program = shutil.which(command[0], path=env["PATH"])
+    if program is None:
+        sys.exit(f"rfly_suite: {command[0]}: not found in .venv or on PATH")
+    os.execve(program, command, env)
 
 
 if __name__ == "__main__":
