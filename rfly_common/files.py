@@ -8,6 +8,7 @@ from __future__ import annotations
 import abc
 import errno
 import os
+import re
 import stat
 import threading
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,12 @@ StrPath = str | os.PathLike[str]
 
 MAX_CELLS = 100_000_000
 """Rows x columns of the largest map, 10,000 x 10,000: 400 MB of heights."""
+
+_KNOWN_ENDING = re.compile(
+    r"\.(asc|bmp|bt|csv|db3|gif|hgt|jpe?g|json|lua|mat|mcap|np[yz]|onnx|osm|params?|parm|parquet|"
+    r"pcap(ng)?|pcd|pdf|plan|ply|png|px4|sdf|svg|tiff?|urdf|waypoints|webp|xlsx|xml|xyz|ya?ml|zip)"
+)
+"""Endings that say what a file holds, of kinds that the commands read or write or users expect."""
 
 _FLAGS = sum(
     getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK")
@@ -88,6 +95,18 @@ def check_folder(path: StrPath) -> None:
     # a device, such as /dev/stdout, is there already
     if not os.path.exists(path) and not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigError(f"{path}: no permission to write in the folder {folder}")
+
+
+def check_ending(path: StrPath, *endings: str, hint: str = "") -> None:
+    """Raise ConfigError for a name with the ending of another kind of file than `endings` are.
+
+    Case does not count. A name without an ending, or with an unknown one, may hold anything. No
+    `endings`: the name is that of a folder.
+    """
+    ending = Path(path).suffix.lower()
+    if _KNOWN_ENDING.fullmatch(ending) and ending not in endings:
+        right = f"a name that ends in {' or '.join(endings)}" if endings else "the name of a folder"
+        raise ConfigError(f"{path}: expected {right}{hint}")
 
 
 def write_text(path: StrPath, text: str) -> None:

@@ -226,7 +226,7 @@ def deconflict(
     from rfly_trajectory.fleet.deconflict import deconflict as deconflicted
     from rfly_trajectory.fleet.fleet_file import FleetFile
 
-    options.check_target(out, overwrite)
+    options.check_target(out, overwrite, *options.YAML)
     given = _read(lambda: FleetFile(file, max_vehicles))
     fleet = _on_map(given.fleet, map_name, search_path)
     with options.status("looking for a way for each vehicle"):

@@ -126,7 +126,7 @@ def _suggest_options(error: Any) -> None:
         return
 
     word = error.option_name.strip("-")
-    if word[:1].isdigit():
+    if re.match(r"-[\d.]", error.option_name):
         error.message += f"; a negative number stands after --: {context.command_path} -- …"
         return
     error.possibilities = get_close_matches(error.option_name, options, cutoff=0.8)

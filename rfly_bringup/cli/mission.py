@@ -282,7 +282,7 @@ def fly(
         rfly mission fly survey.plan --map JacksboroFault --uav-type fixed-wing --too-low refuse
     """
     options.check_new_picture(plot, overwrite)
-    options.check_target(csv, overwrite)
+    options.check_target(csv, overwrite, *options.TABLE)
     mission, terrain, origin = given.read()
 
     for text in _items_without_end(mission):

@@ -26,7 +26,7 @@ import typer
 from rfly_bringup.terminal import COMPILING
 from rfly_common.arrays import Triple
 from rfly_common.errors import ConfigError
-from rfly_common.files import check_folder
+from rfly_common.files import check_ending, check_folder
 from rfly_common.kernels.compiling import on_compile
 
 if TYPE_CHECKING:
@@ -263,6 +263,10 @@ WindowOption = Annotated[
     int,
     typer.Option(min=-1, help="window 0, 1, …; -1: windows 0, 1 and 2, as RflySim's SDK"),
 ]
+TABLE = (".csv",)
+"""Endings of tables."""
+YAML = (".yaml", ".yml")
+"""Endings of worlds, fleets, scenarios and vehicles."""
 BindOption = Annotated[
     str, typer.Option(help="address to listen on; 0.0.0.0 hears other machines too")
 ]
@@ -374,15 +378,18 @@ def given(values: Numbers, option: str) -> Numbers | None:
     return values
 
 
-def check_target(target: Path | str | None, overwrite: bool) -> None:
+def check_target(target: Path | str | None, overwrite: bool, *endings: str, hint: str = "") -> None:
     """Raise FileExistsError if a command would write over a file without --overwrite.
 
-    ConfigError for a folder, for a file of a missing one or without the permission, and for a named
-    pipe or a socket: to open a pipe would wait for its reader. None: nothing will be written.
+    ConfigError for a name whose ending is that of another kind of file than `endings`; for a
+    folder, for a file of a missing one or without the permission; and for a named pipe or a socket:
+    to open a pipe would wait for its reader. None: nothing will be written.
     """
     if target is None:
         return
     out = Path(target)
+    if endings:
+        check_ending(out, *endings, hint=hint)
     check_folder(out)
     if out.is_dir():
         raise ConfigError(f"{out}: a folder, expected the name of a file")

@@ -118,7 +118,7 @@ def plan(given: PlanOptions) -> None:
 
     # check the arguments before the long work
     for name in (given.map_name, given.world):
-        if name is not None and name.endswith(".bt"):
+        if name is not None and name.lower().endswith(".bt"):
             raise ConfigError(
                 f"{name}: rfly plan reads no OctoMap; planner_node plans in the topic octomap, "
                 "with space:=octomap"
@@ -131,7 +131,7 @@ def plan(given: PlanOptions) -> None:
         )
     vehicle = find_class(load_vehicle_classes(given.classes), given.vehicle_class)
     options.check_new_picture(given.out, given.overwrite)
-    options.check_target(given.csv, given.overwrite)
+    options.check_target(given.csv, given.overwrite, *options.TABLE)
 
     # plan
     if given.mode is not PlanMode.fly:

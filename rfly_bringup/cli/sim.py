@@ -244,15 +244,10 @@ class RunOptions:
     def check_files(self) -> None:
         """Raise what hinders the run from writing its files."""
         from rfly_lab.runs.mcap_log import check_mcap
-        from rfly_lab.runs.table_log import check_run_format
 
         options.check_new_picture(self.plot, self.overwrite)
-        for target, other in ((self.csv, ".mcap"), (self.mcap, ".csv")):
-            options.check_target(target, self.overwrite)
-            if target is not None:
-                check_run_format(Path(target))
-                if target.lower().endswith(other):
-                    raise ConfigError(f"{target}: a file for --{other[1:]}")
+        options.check_target(self.csv, self.overwrite, *options.TABLE)
+        options.check_target(self.mcap, self.overwrite, ".mcap")
         if self.mcap is not None:
             check_mcap()
 
@@ -300,7 +295,7 @@ def run(
     estimate = given.estimate
     changes: tuple[Change, ...] = ()
     of_table: TableRow | None = None
-    if given.row is None and scenario.endswith(".csv"):
+    if given.row is None and scenario.lower().endswith(".csv"):
         raise ConfigError(f"{scenario}: choose a run of this table of a sweep with --row")
     if given.row is not None:
         of_table = read_row(Path(scenario), given.row)
@@ -531,7 +526,7 @@ def urdf(
     from rfly_amphibious.description.urdf import vehicle_urdf
     from rfly_amphibious.vehicle.parameters import VehicleParameters
 
-    options.check_target(out, overwrite)
+    options.check_target(out, overwrite, ".urdf", ".xml")
 
     meshes = {}
     for text in mesh or ():
@@ -573,7 +568,7 @@ def ardupilot_params(
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_mavlink.autopilots.ardupilot_parameters import ardupilot_parameters, parameter_text
 
-    options.check_target(file, overwrite)
+    options.check_target(file, overwrite, ".parm", ".param", ".params")
     params = VehicleParameters.load(vehicle)
     found = ardupilot_parameters(
         params, SensorParameters.for_vehicle(params.name, sensors), firmware
@@ -601,7 +596,7 @@ def px4_params(
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_mavlink.autopilots.px4_parameters import parameter_text, px4_parameters
 
-    options.check_target(file, overwrite)
+    options.check_target(file, overwrite, ".px4")
     params = VehicleParameters.load(vehicle)
     aboard = SensorParameters.for_vehicle(params.name, sensors)
     text = parameter_text(px4_parameters(params, aboard), vehicle, aboard.name)

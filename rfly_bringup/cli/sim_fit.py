@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rfly_bringup.cli.options import (
+    YAML,
     MaybeFloat,
     MaybePath,
     MaybeText,
@@ -88,14 +89,14 @@ def fit(
         raise ConfigError("expected either LOG or --excite FILE")
     guess = VehicleParameters.load(vehicle)
     if excite is not None:
-        check_target(excite, overwrite)
+        check_target(excite, overwrite, *YAML)
         write_text(excite, excitation(guess, vehicle))
         print(excite)
         return
 
     assert log is not None
     check_new_picture(plot, overwrite)
-    check_target(out, overwrite)
+    check_target(out, overwrite, *YAML)
 
     with status(f"reading {log}"):
         recorded = read_log(log, guess, namespace)

@@ -99,7 +99,7 @@ def traversable(
     )
     options.check_new_picture(out, overwrite)
     if save is not None:
-        if save.suffix not in (".yaml", ".yml"):
+        if save.suffix.lower() not in options.YAML:
             raise typer.BadParameter(f"--save {save}: expected a name that ends in .yaml")
         options.check_target(save, overwrite)
         options.check_target(save.with_suffix(".png"), overwrite)

@@ -15,6 +15,7 @@ from rfly_bringup.cli import options
 from rfly_bringup.cli.world import read_world
 from rfly_bringup.terminal import progress_bar
 from rfly_common.errors import ConfigError
+from rfly_common.files import check_ending
 
 if TYPE_CHECKING:
     from rfly_terrain.files.dem_import import ImportFacts
@@ -326,6 +327,7 @@ def export(
         raise typer.BadParameter("--world is for --sdf FOLDER")
 
     options.check_target(out, overwrite)
+    check_ending(sdf or "")
 
     # the map, placed on the earth
     placed, folders = read_world(world, given.search_path)
@@ -456,6 +458,7 @@ def tile(given: TileArguments) -> None:
         rfly terrain tile /data/*.tif --out /data/Coast --dask tcp://10.0.0.5:8786
     """
     options.check_cluster(given.jobs, given.dask)
+    check_ending(given.out)
     from rfly_terrain.tiles.make_tiles import TileOptions, make_tiles
     from rfly_terrain.tiles.mosaic import MosaicOptions
 

@@ -84,7 +84,7 @@ def profile(
     from rfly_terrain.plots.overlays import write_profile
 
     options.check_new_picture(out, overwrite)
-    options.check_target(save, overwrite)
+    options.check_target(save, overwrite, *options.TABLE)
     terrain = given.open()
 
     # the line

@@ -253,7 +253,7 @@ def _check(given: ViewOptions) -> None:
     film = given.film
     if film is not None:
         options.check_target(film, given.overwrite)
-        if film.suffix not in _FILMS:
+        if film.suffix.lower() not in _FILMS:
             raise ConfigError(f"--film {film}: expected a name that ends in {' or '.join(_FILMS)}")
     require("viser", "rfly view")
 

@@ -219,12 +219,10 @@ def record(
         options.refuse_options(ctx, "with --mcap", _DATAGRAM_OPTIONS)
     else:
         options.refuse_options(ctx, "without --mcap", _TOPIC_OPTIONS)
-        if Path(out).suffix == ".mcap":
-            raise typer.BadParameter(
-                f"{out}: datagrams are written as .pcap; add --mcap to record ROS topics"
-            )
     limits = RecordLimits(count, duration, max_size * 1e6)
-    options.check_target(None if out == "-" else out, overwrite)
+    ending = ".mcap" if mcap else ".pcap"
+    hint = "" if mcap else "; --mcap records ROS topics"
+    options.check_target(None if out == "-" else out, overwrite, ending, hint=hint)
 
     if mcap:
         if out == "-":
@@ -398,7 +396,7 @@ def dissector(
     if out is None:
         typer.echo(wireshark_dissector.dissector(), nl=False)
     else:
-        options.check_target(out, overwrite)
+        options.check_target(out, overwrite, ".lua")
         write_text(out, wireshark_dissector.dissector())
 
 

@@ -275,7 +275,7 @@ def world_on_map(
 
 def _check_targets(target: Path, picture: str | None, overwrite: bool) -> None:
     """Raise an error if a world or its picture could not be written."""
-    options.check_target(target, overwrite)
+    options.check_target(target, overwrite, *options.YAML)
     options.check_new_picture(picture, overwrite)
 
 

@@ -20,8 +20,8 @@ from rfly_bringup.nodes.node_set import (
 )
 from rfly_bringup.nodes.parameter_names import check_numbers
 from rfly_common.config.checks import check_vehicle_names
-from rfly_common.errors import ConfigError
-from rfly_common.files import check_folder, open_regular
+from rfly_common.errors import ConfigError, RflyError
+from rfly_common.files import check_ending, check_folder
 from rfly_common.imports import require
 from rfly_common.sockets.udp_sockets import ipv4
 from rfly_ue_bridge.sockets.udp_sender import local_address_towards, resolve
@@ -198,14 +198,16 @@ def check_libraries(nodes: Iterable[StartedNode | NodeDescription]) -> None:
 
 
 def check_imagery(arguments: Mapping[str, str]) -> None:
-    """Raise ConfigError for a picture of the ground that cannot be opened: it is left out later."""
+    """Raise ConfigError for a picture of the ground that a node would have to leave out."""
     path = arguments.get("imagery")
     if not path:
         return
+    from rfly_terrain.imagery.imagery import check_picture
+
     try:
-        open_regular(path).close()
-    except OSError as error:
-        raise ConfigError(f"imagery: {path}: {error.strerror}") from None
+        check_picture(path)
+    except RflyError as error:
+        raise ConfigError(f"imagery: {error}") from None
 
 
 def check_recorder(arguments: Mapping[str, str]) -> None:
@@ -215,6 +217,7 @@ def check_recorder(arguments: Mapping[str, str]) -> None:
         return
     require("mcap", "record")
     try:
+        check_ending("" if record == "true" else record, ".mcap")
         check_folder("rfly_DATE_TIME.mcap" if record == "true" else record)
     except ConfigError as error:
         raise ConfigError(f"record: {error}") from None

@@ -17,7 +17,7 @@ from typing import IO, Any
 import yaml
 
 from rfly_common.errors import ConfigError, TruncatedCaptureError
-from rfly_common.files import open_whole
+from rfly_common.files import check_ending, open_whole
 from rfly_common.imports import require
 from rfly_common.untrusted_files.mcap_reader import McapReader, Topic
 from rfly_common.untrusted_files.reader_errors import LeftOut
@@ -43,6 +43,7 @@ class McapWriter:
 
     def __init__(self, path: Path, *, overwrite: bool = False) -> None:
         require("mcap", "recording MCAP files")
+        check_ending(path, ".mcap")
         from mcap.writer import Writer
 
         try:
@@ -137,6 +138,7 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
     Raise ConfigError for a file that is whole already and for a target that exists (without
     `overwrite`), CaptureError for a file that is no recording, OSError if the disk is full.
     """
+    check_ending(target, ".mcap")
     if target.exists() and (not overwrite or target.samefile(source)):
         raise ConfigError(f"{target} exists; choose another name, or overwrite it")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_common.files import Closing
+from rfly_common.files import Closing, check_ending
 from rfly_common.imports import require
 from rfly_lab.runs.message_definitions import message_definition
 from rfly_ue_bridge.codec.sensor_payloads import Content, max_range, sensor_type
@@ -35,6 +35,7 @@ class SensorLog(Closing):
     def __init__(self, path: Path) -> None:
         """Open the file. Raises ConfigError without mcap-ros2-support, OSError for the path."""
         require("mcap_ros2", "writing MCAP files")
+        check_ending(path, ".mcap")
         from mcap_ros2.writer import Writer
 
         self._file = path.open("xb")

@@ -220,7 +220,7 @@ def _files_in(folder: Path) -> list[Path]:
             raise CaptureError(f"{described} names {missing[0]}, which is not there")
         return files
 
-    files = [file for file in folder.iterdir() if file.name.endswith(_ENDINGS)]
+    files = [file for file in folder.iterdir() if file.name.lower().endswith(_ENDINGS)]
     if not files:
         raise CaptureError(
             f"{folder}: neither {METADATA} nor an .mcap or .db3 file; "
@@ -261,7 +261,7 @@ def _unpacked_file(path: Path, stack: ExitStack) -> Path:
 
     require("mcap", "reading compressed bags")
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    target = folder / (path.stem if path.suffix == ".zstd" else path.name)
+    target = folder / (path.stem if path.suffix.lower() == ".zstd" else path.name)
     with (
         open_regular(path) as file,
         target.open("wb") as out,

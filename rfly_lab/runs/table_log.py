@@ -11,18 +11,8 @@ import numpy as np
 
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Floats
-from rfly_common.errors import ConfigError
 from rfly_common.files import open_whole
 from rfly_lab.runs.recorder import ScenarioRun
-
-_UNSUPPORTED_FORMATS = (".npz", ".parquet")
-
-
-def check_run_format(path: Path) -> None:
-    """Raise ConfigError if the ending names a format in which no run is written."""
-    ending = path.suffix.lower()
-    if ending in _UNSUPPORTED_FORMATS:
-        raise ConfigError(f"{path}: runs can be written as .csv or .mcap, not {ending!r}")
 
 
 def table(run: ScenarioRun) -> tuple[list[str], Floats]:

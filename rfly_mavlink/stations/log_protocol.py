@@ -49,7 +49,7 @@ class LogFolder:
     def list(self) -> list[Log]:
         """Return the logs, oldest first, without files that are too long for the protocol."""
         logs = []
-        for path in self._folder.glob("*.mcap") if self._folder is not None else ():
+        for path in self._folder.glob("*.[mM][cC][aA][pP]") if self._folder else ():
             try:
                 status = path.lstat()
             except OSError:  # removed meanwhile

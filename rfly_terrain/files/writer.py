@@ -21,6 +21,7 @@ from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import (
     MAX_CELLS,
     StrPath,
+    check_ending,
     check_folder,
     encoded_picture,
     sole_writer,
@@ -144,9 +145,10 @@ def _checked(heights_up: ArrayLike, *numbers: float) -> NDArray[np.float32]:
 def new_files(path: StrPath, overwrite: bool) -> MapFiles:
     """Return the paths of a map's files, which may be written.
 
-    Raises ConfigError for a folder that is missing or may not be written, FileExistsError for a
-    file that is there.
+    Raises ConfigError for the ending of another kind of file and for a folder that is missing or
+    may not be written, FileExistsError for a file that is there.
     """
+    check_ending(path, ".png", ".txt")
     text = os.path.abspath(os.path.expanduser(os.fspath(path)))
     stem = Path(text[:-4] if text[-4:].lower() in (".png", ".txt") else text)
     files = MapFiles(stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".txt"))

@@ -34,6 +34,7 @@ from rfly_terrain.height_map.places import place_origin, position_of
 from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.height_map.terrain import RETRY_S
 from rfly_terrain.imagery.picture_file import PictureFile
+from rfly_terrain.map_files.search import existing_file
 
 if TYPE_CHECKING:
     from rfly_common.geodesy import GeoPoint
@@ -300,14 +301,26 @@ def _own_placement(picture: PictureFile, origin: GeoPoint) -> Placement:
     return Placement(_inverse(to_own), origin, crs, turn, float(middle_x))
 
 
-def _placement_by_points(path: Path, origin: Callable[[], GeoPoint]) -> Placement:
-    """Return where a picture lies by the three points of the table next to it."""
-    table = path.with_suffix(".csv")
-    if not table.exists():
+def check_picture(path: StrPath) -> None:
+    """Raise the error of `Imagery.open` for a picture that no map could show."""
+    if not PictureFile(path).has_place:
+        _table_of(Path(path))
+
+
+def _table_of(path: Path) -> Path:
+    """Return the table next to a picture. Raise TerrainFormatError if there is none."""
+    table = existing_file(path.with_suffix(""), ".csv")
+    if table is None:
         raise TerrainFormatError(
-            f"{path}: does not say where it lies; name three points of it in {table.name}, with "
+            f"{path}: does not say where it lies; name three points of it in {path.stem}.csv, with "
             "the columns column, row, x, y or column, row, lat, lon"
         )
+    return table
+
+
+def _placement_by_points(path: Path, origin: Callable[[], GeoPoint]) -> Placement:
+    """Return where a picture lies by the three points of the table next to it."""
+    table = _table_of(path)
     with terrain_file_errors(table):
         text = read_regular(table, MAX_TABLE_BYTES).decode("utf-8-sig")
     expected = "expected three lines below the heading column,row,x,y or column,row,lat,lon"

@@ -215,9 +215,11 @@ def save_costs(
 ) -> None:
     """Write costs −1 … 100, top row first, in the mode "raw", which map_server reads unchanged.
 
-    Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where it is .yml.
+    Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where that is .yml or
+    .yaml, in any case.
     """
-    file = Path(path) if Path(path).suffix == ".yml" else Path(path).with_suffix(".yaml")
+    file = Path(path)
+    file = file if file.suffix.lower() in (".yml", ".yaml") else file.with_suffix(".yaml")
     image = np.where(costs < 0, 255, costs).astype(np.uint8)
     _save(file, image, "raw", cell_size, origin, image_format)
 

@@ -10,9 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rfly_bringup.cli.main import main
+from rfly_common.files import encoded_picture
 from rfly_common.imports import how_to_install
 
 
@@ -102,24 +104,52 @@ def test_the_short_help_is_the_help(rfly, words):
         (("fleet", "plot", "mixed_fleet", "--out", "a.txt"), "not 'txt'"),
         (("plan", "1", "2", "3", "4"), "; expected rfly plan [OPTIONS] "),
         (("plan", "1,2", "3,4", "--vehicel-class", "rover"), "; did you mean --vehicle-class?"),
+        (("plan", "1,2", "3,4", "--map", "SEEN.BT"), "SEEN.BT: rfly plan reads no OctoMap; plann"),
         (("plan", "1,2", "3,4", "--map", "seen.bt"), "seen.bt: rfly plan reads no OctoMap; plann"),
         (("send", "RflyCameraPosAng", "0", "-20"), "a negative number stands after --: rfly send "),
+        (("send", "--3d"), "No such option: --3d; rfly send --help lists them"),
+        (("send", "-.5"), "a negative number stands after --: rfly send "),
         (("send", "--file", "no.txt"), "no.txt: cannot be read as text: No such file "),
-        (("record", "a.mcap"), "a.mcap: datagrams are written as .pcap; add --mcap to record ROS"),
+        (("record", "a.mcap"), "a.mcap: expected a name that ends in .pcap; --mcap records ROS to"),
+        (("record", "A.MCAP"), "A.MCAP: expected a name that ends in .pcap; --mcap records ROS to"),
+        (("record", "--mcap", "a.pcap"), "a.pcap: expected a name that ends in .mcap"),
+        (("record", "--recover", "a.mcap", "b.pcap"), "b.pcap: expected a name that ends in .mcap"),
+        (("up", "--record", "a.PCAP"), "record: a.PCAP: expected a name that ends in .mcap"),
+        (("dissector", "--out", "a.pcap"), "a.pcap: expected a name that ends in .lua"),
+        (("terrain", "profile", "0", "0", "9", "9", "--save", "a.png"), "a name that ends in .csv"),
+        (("terrain", "import", "a.npy", "--out", "b.tif"), "a name that ends in .png or .txt"),
+        (("terrain", "tile", "a.tif", "--out", "b.tif"), "b.tif: expected the name of a folder"),
+        (("terrain", "export", "--sdf", "b.sdf"), "b.sdf: expected the name of a folder"),
+        (("plan", "1,2", "3,4", "--csv", "a.png"), "a.png: expected a name that ends in .csv"),
+        (("mission", "fly", "a.plan", "--csv", "b.plan"), "b.plan: expected a name that ends in ."),
+        (("world", "make", "forest", "--out", "a.png"), "a name that ends in .yaml or .yml"),
+        (("world", "import", "a.osm", "--map", "A", "--out", "a.osm"), "a name that ends in .yaml or .yml"),
+        (("fleet", "deconflict", "x", "--out", "x.csv"), "a name that ends in .yaml or .yml"),
+        (("sim", "fit", "--excite", "a.mcap"), "a.mcap: expected a name that ends in .yaml"),
+        (("sim", "fit", "a.mcap", "--out", "a.csv"), "a.csv: expected a name that ends in .yaml"),
+        (("sim", "urdf", "--out", "a.yaml"), "a.yaml: expected a name that ends in .urdf or .xml"),
+        (("sim", "px4-params", "a.parm"), "a.parm: expected a name that ends in .px4"),
+        (("sim", "ardupilot-params", "a.px4"), "a name that ends in .parm or .param or .params"),
         (("record", "no/a.pcap"), "no/a.pcap: there is no folder /"),
         (("record", "."), ".: a folder, expected the name of a file"),
         (("sim", "faults", "--out", "no/a.csv"), "no/a.csv: there is no folder /"),
         (("sim", "run", "hop", "--row", "3"), "hop: No such file or directory; expected the table"),
         (("sim", "run", "sweep.csv"), "sweep.csv: choose a run of this table of a sweep with --ro"),
-        (("sim", "run", "hop", "--csv", "a.mcap"), "a.mcap: a file for --mcap"),
-        (("sim", "run", "hop", "--mcap", "a.csv"), "a.csv: a file for --csv"),
-        (("up", "--imagery", "no.tif"), "no.tif: No such file or directory"),
-        (("up", "amphibious", "--imagery", "."), ".: Is a directory"),
+        (("sim", "run", "SWEEP.CSV"), "SWEEP.CSV: choose a run of this table of a sweep with --ro"),
+        (("sim", "run", "hop", "--csv", "a.mcap"), "a.mcap: expected a name that ends in .csv"),
+        (("sim", "run", "hop", "--csv", "a.pcap"), "a.pcap: expected a name that ends in .csv"),
+        (("sim", "run", "hop", "--mcap", "a.csv"), "a.csv: expected a name that ends in .mcap"),
+        (("up", "--imagery", "no.tif"), "imagery: no.tif: no such file"),
+        (("up", "amphibious", "--imagery", "."), "imagery: .: cannot be read: Is a directory"),
+        (("up", "--imagery", "broken.yaml"), "imagery: broken.yaml: cannot be read as a raster ("),
+        (("up", "amphibious", "--imagery", "broken.yaml"), "broken.yaml: cannot be read as a rast"),
+        (("up", "--imagery", "grey.png"), "name three points of it in grey.csv, with the columns"),
         (("sim", "run", "hop", "--sensors", "scale"), "--sensors and --estimator are for --estim"),
     ],
 )
 def test_a_mistake_is_one_line(rfly, arguments, told):
     Path("broken.yaml").write_text("version: 1\nvehicles: {\n", encoding="utf-8")
+    Path("grey.png").write_bytes(encoded_picture("png", np.zeros((2, 2), np.uint8)))
     code, out, err = rfly(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("rfly: ")

@@ -138,11 +138,11 @@ def test_what_is_not_reached_is_exit_code_1_and_one_line(scenario, monkeypatch, 
         (("short.yaml", "--plot", "run.docx"), "rfly: run.docx: pictures can be written as "),
         (
             ("short.yaml", "--csv", "run.parquet"),
-            "rfly: run.parquet: runs can be written as .csv or .mcap, not '.parquet'\n",
+            "rfly: run.parquet: expected a name that ends in .csv\n",
         ),
         (
             ("short.yaml", "--mcap", "run.npz"),
-            "rfly: run.npz: runs can be written as .csv or .mcap, not '.npz'\n",
+            "rfly: run.npz: expected a name that ends in .mcap\n",
         ),
         (("short.yaml", "--csv", "no/run.csv"), "rfly: no/run.csv: there is no folder "),
         (

@@ -321,6 +321,8 @@ def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
     code, out, _ = rfly(*arguments, "--save", "costs.yaml")
     assert code == 0
 
+    rfly(*arguments, "--overwrite", "--save", "COSTS.YML")
+    assert Path("COSTS.YML").read_text() == Path("costs.yaml").read_text().replace("costs", "COSTS")
     first, picture, saved = out.splitlines()
     assert (
         first

@@ -38,6 +38,7 @@ def free_port():
         (["--lan-interface", "x", "--udp-port", "0"], "--udp-port"),
         (["--film", "a.webp"], "--film: without a recording it has no meaning"),
         (["no.pcap", "--film", "a.mp4"], "--film a.mp4: expected a name that ends in .webp or"),
+        (["no.pcap", "--film", "A.WEBP"], "no.pcap: No such file or directory"),
         (["no.pcap"], "no.pcap: No such file or directory"),
     ],
 )

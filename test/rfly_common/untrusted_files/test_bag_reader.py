@@ -146,6 +146,11 @@ def test_a_folder_of_many_files_is_read_in_their_order(tmp_path):
             seconds.extend(message.time_ns // S for message in bag)
     assert seconds == [second for second, _ in expected]
 
+    # Windows' programs may write endings in capitals
+    (tmp_path / "bag_10.mcap").unlink()
+    (tmp_path / "bag_9.mcap").rename(tmp_path / "bag_9.MCAP")
+    assert said(tmp_path) == expected[:10]
+
     # metadata.yaml names fewer, as older versions did with the folder's name
     metadata(tmp_path, "bag_2.mcap", "folder/bag_1.mcap")
     assert said(tmp_path) == [expected[2], expected[1]]

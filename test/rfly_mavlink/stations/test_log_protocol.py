@@ -51,13 +51,14 @@ def data(station, log_id, start, count, seconds=0.5):
 
 
 def test_listed_and_downloaded_byte_by_byte(folder):
+    (folder / "second.mcap").rename(folder / "second.MCAP")
     station = Station(logs=LogFolder(folder / "first.mcap"))  # a file stands for its folder
     assert listed(station) == [(0, 2, 1, YEAR_2020, 7), (1, 2, 1, YEAR_2020 + 1, 385)]
     assert listed(station, 1, 1) == [(1, 2, 1, YEAR_2020 + 1, 385)]
 
     parts = data(station, 1, 0, 0xFFFFFFFF)
     assert list(parts) == [0, 90, 180, 270, 360]
-    assert b"".join(parts.values()) == (folder / "second.mcap").read_bytes()
+    assert b"".join(parts.values()) == (folder / "second.MCAP").read_bytes()
 
     assert data(station, 0, 0, 90) == {0: (folder / "first.mcap").read_bytes()}
     assert data(station, 1, 385, 90) == {385: b""}  # the end

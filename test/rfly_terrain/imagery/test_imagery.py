@@ -188,7 +188,7 @@ def test_three_points_place_any_picture(tmp_path, driver, geodetic, place):
 def test_pixels_reach_to_their_outer_edges(tmp_path):
     """2 x 2 pixels of 10 m: each colour to the edge, mixed between the middles, nothing beyond."""
     terrain = flat()
-    (tmp_path / "photo.csv").write_text("column,row,x,y\n0,0,-10,10\n2,0,10,10\n0,2,-10,-10\n")
+    (tmp_path / "photo.CSV").write_text("column,row,x,y\n0,0,-10,10\n2,0,10,10\n0,2,-10,-10\n")
     quarters = np.array(
         [[[0, 200], [0, 200]], [[0, 0], [100, 100]], [[50, 50], [50, 50]]], np.uint8
     )
