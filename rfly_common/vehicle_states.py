@@ -86,6 +86,8 @@ class VehicleStates:
         for name, dtype, axis, default in _FIELDS:
             value = getattr(self, name)
             default_shape = (n,) if axis is None else (n, axis)
+            if np.ma.is_masked(value):  # NumPy would take the numbers below the mask
+                raise VehicleStatesError(f"{name}: some are masked, expected numbers")
             if type(value) is np.ndarray and value.dtype == dtype and value.shape == default_shape:
                 continue
 

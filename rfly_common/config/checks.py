@@ -32,6 +32,16 @@ def _wrong(name: str, text: str, make: MakeError | None) -> Exception:
     return ConfigError(text, key=name) if make is None else make(f"{name}: {text}")
 
 
+def check_unmasked(name: str, values: Any, error: type[Exception] = ValueError) -> None:
+    """Raise an error for a masked array with masked elements, such as a raster's without data.
+
+    NumPy would take the numbers below the mask.
+    """
+    if np.ma.is_masked(values):
+        count = np.ma.count_masked(values)
+        raise error(f"{name}: {count:,} masked, expected numbers; give them values with filled()")
+
+
 def finite_number(
     name: str,
     value: Any,

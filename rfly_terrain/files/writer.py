@@ -17,6 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.config.checks import check_unmasked
 from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
 from rfly_common.files import (
     MAX_CELLS,
@@ -120,6 +121,7 @@ def write_height_map(
 
 def _checked(heights_up: ArrayLike, *numbers: float) -> NDArray[np.float32]:
     """Return the heights as float32; raise TerrainFormatError if no map can hold them."""
+    check_unmasked("heights_up", heights_up, TerrainFormatError)
     heights = np.asarray(heights_up)
     if heights.ndim != 2 or min(heights.shape) < 2 or heights.size > MAX_CELLS:
         raise TerrainFormatError(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rfly_common.config.checks import check_unmasked
 from rfly_common.kernels.parallel import in_chunks
 from rfly_terrain.height_map.ground import GroundGrid
 
@@ -48,7 +49,11 @@ def flat_arrays(
 
 
 def real_array(name: str, value: ArrayLike) -> NDArray[Any]:
-    """Return the value as an array. Raise TypeError where it holds anything but real numbers."""
+    """Return the value as an array. Raise TypeError where it holds anything but real numbers.
+
+    Raise ValueError where some are masked.
+    """
+    check_unmasked(name, value)
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected real numbers, got {array.dtype}")

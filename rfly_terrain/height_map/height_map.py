@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
-from rfly_common.config.checks import finite_number
+from rfly_common.config.checks import check_unmasked, finite_number
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import MAX_CELLS
 from rfly_terrain.height_map.arguments import check_finite, flat_arrays, run
@@ -82,8 +82,10 @@ class HeightMap(Terrain):
         which is shared.
 
         Raises TerrainFormatError (a ValueError) for less than 2 x 2 or more than MAX_CELLS samples,
-        for heights, origin, steps or geo_origin that are not finite, and for a step of 0.
+        for heights, origin, steps or geo_origin that are not finite or masked, for a step of 0, and
+        for a latitude beyond a pole.
         """
+        check_unmasked("heights_up", heights_up, TerrainFormatError)
         heights = _frozen(_checked_shape(np.asarray(heights_up)))
         # either is NaN where any height is
         z_min = float(heights.min())
@@ -260,10 +262,11 @@ def _checked_geo_origin(geo_origin: Sequence[float] | None) -> tuple[float, floa
     if geo_origin is None:
         return None
     values = tuple(float(value) for value in geo_origin)
-    if len(values) != 3 or not all(math.isfinite(value) for value in values):
+    is_finite = len(values) == 3 and all(math.isfinite(value) for value in values)
+    if not is_finite or abs(values[0]) > 90.0:
         raise TerrainFormatError(
             f"geo_origin is {geo_origin}, "
-            "expected finite latitude, longitude (degrees), altitude (m)"
+            "expected finite latitude within ±90, longitude (degrees), altitude (m)"
         )
     return values[0], values[1], values[2]
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.config.checks import check_unmasked
 from rfly_common.files import MAX_CELLS
 from rfly_terrain.height_map.grid import Grid, snap
 
@@ -62,6 +63,7 @@ def numbers(values: ArrayLike, what: str) -> Floats:
 
 def real_numbers(values: ArrayLike, what: str) -> Floats:
     """Return real numbers, also NaN and infinity, as float64 of any shape."""
+    check_unmasked(what, values)
     try:
         array = np.asarray(values)
     except ValueError:

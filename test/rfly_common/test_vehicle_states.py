@@ -45,6 +45,7 @@ def test_no_vehicle_at_all_is_fine():
     [
         {"vehicle_type": [3]},
         {"position": np.zeros(5)},
+        {"position": np.ma.masked_equal([[0.0, 0.0, 0.0], [0.0, 0.0, -1.0]], -1.0)},
         {"orientation": np.zeros(6)},
         {"velocity": np.zeros(3)},
         {"angular_velocity": np.zeros(7)},

@@ -141,6 +141,7 @@ def test_the_txt_of_a_small_map(tmp_path):
         ([[1.0, np.nan], [0.0, 0.0]], {}, "row 0, column 1 is nan"),
         ([[1.0, 2.0], [-np.inf, 0.0]], {}, "row 1, column 0 is -inf"),
         ([[1.0, 1e39], [0.0, 0.0]], {}, "row 0, column 1 is inf"),
+        (np.ma.masked_less([[1.0, -9e3], [0.0, 0.0]], -500), {}, "heights_up: 1 masked"),
         ([[1.0, 2.0]], {}, r"shape \(1, 2\), expected 2 x 2"),
         ([1.0, 2.0], {}, r"shape \(2,\)"),
         ([[1.0, 2.0], [3.0, 4.0]], {"step_x": 0.0}, "steps other than 0"),

@@ -430,6 +430,14 @@ def test_broadcasting_and_empty_arrays():
         terrain.altitude(np.zeros(1), np.zeros(1, complex))
     with pytest.raises(TypeError, match="x: expected real numbers"):
         terrain.altitude(["one"], [2.0])
+    # what is below a mask is no number
+    with pytest.raises(ValueError, match="y: 1 masked"):
+        terrain.altitude([1.0, 2.0], np.ma.masked_invalid([2.0, math.nan]))
+    whole = np.ma.masked_invalid([2.0, 3.0])
+    assert terrain.altitude([1.0, 2.0], whole).tolist() == [
+        terrain.altitude(1.0, 2.0),
+        terrain.altitude(2.0, 3.0),
+    ]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -631,6 +639,12 @@ LEVEL = np.zeros((2, 2))
             r"heights_up\[1, 1\] is inf",
             id="beyond float32",
         ),
+        pytest.param(
+            np.ma.masked_equal([[0, 1], [2, -9999]], -9999),
+            {},
+            "heights_up: 1 masked, expected numbers",
+            id="masked",
+        ),
         pytest.param(LEVEL, {"step_x": 0}, "step_x is 0", id="no step"),
         pytest.param(LEVEL, {"step_y": 1e-320}, "step_y is", id="step of no size"),
         pytest.param(LEVEL, {"step_y": math.nan}, "step_y: nan m", id="NaN step"),
@@ -642,6 +656,7 @@ LEVEL = np.zeros((2, 2))
             "geo_origin",
             id="NaN altitude",
         ),
+        pytest.param(LEVEL, {"geo_origin": (116, 40, 0)}, "within ±90", id="longitude first"),
     ],
 )
 def test_maps_that_are_refused(heights, grid, text):
