@@ -123,7 +123,7 @@ def test_the_short_help_is_the_help(rfly, words):
         (("plan", "1,2", "3,4", "--csv", "a.png"), "a.png: expected a name that ends in .csv"),
         (("mission", "fly", "a.plan", "--csv", "b.plan"), "b.plan: expected a name that ends in ."),
         (("world", "make", "forest", "--out", "a.png"), "a name that ends in .yaml or .yml"),
-        (("world", "import", "a.osm", "--map", "A", "--out", "a.osm"), "a name that ends in .yaml or .yml"),
+        (("world", "import", "a.osm", "--map", "A", "--out", "a.osm"), "ends in .yaml or .yml"),
         (("fleet", "deconflict", "x", "--out", "x.csv"), "a name that ends in .yaml or .yml"),
         (("sim", "fit", "--excite", "a.mcap"), "a.mcap: expected a name that ends in .yaml"),
         (("sim", "fit", "a.mcap", "--out", "a.csv"), "a.csv: expected a name that ends in .yaml"),
