@@ -107,6 +107,7 @@ def hilly_map():
     return HeightMap(heights, origin_x=-3000.0, origin_y=-3000.0, step_x=50.0, step_y=50.0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ros
 @pytest.mark.slow
 def test_a_thousand_vehicles_at_50_hz_arrive_without_loss_and_to_the_millimetre(

@@ -329,6 +329,7 @@ CRASHES = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.needs("xdist")
 def test_a_crashed_process_costs_one_test_and_not_the_run(tmp_path):
     """The other tests run elsewhere, and the run ends."""

@@ -23,6 +23,7 @@ def test_odd_messages_are_of_every_kind_and_can_be_sent():
     assert len({writer.write(message)[10:] for message in messages}) > 200
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ros
 @pytest.mark.slow
 def test_a_node_stands_it_and_no_height_is_wrong():

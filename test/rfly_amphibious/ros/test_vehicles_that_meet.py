@@ -21,6 +21,7 @@ HALF_LENGTH = 1.5
 """a box of 1 m, three times as large; m"""
 
 
+@pytest.mark.exhaustive
 def test_it_runs_into_one_that_stands_in_its_way(domain_id) -> None:
     """A vehicle at 2 m/s never gets with its front beyond the other's side.
 

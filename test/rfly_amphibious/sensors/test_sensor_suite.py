@@ -507,6 +507,7 @@ def evaluations_of(file):
     return lambda *_: next(pairs)
 
 
+@pytest.mark.exhaustive
 def test_the_same_readings_as_plain_python(tmp_path):
     """The sensors' kernels as plain Python read the same from the same evaluations of the model."""
     evaluations = {}

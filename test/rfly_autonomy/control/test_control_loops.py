@@ -353,6 +353,7 @@ def test_turning_by_the_motors():
     assert max(np.ptp(run.x[-40:]), np.ptp(run.y[-40:])) < 2e-3
 
 
+@pytest.mark.exhaustive
 def test_a_gyroscope_s_bias_on_a_vehicle_that_stands_turns_no_later_drive():
     """It is 0.01 rad/s for 30 s; braked wheels can't follow what would make up for it."""
     rig = Rig(parameters_without_steering(), rate=100.0)
@@ -370,6 +371,7 @@ def parameters_without_steering():
     return VehicleParameters.load("scale").replace(steered="none", max_steering=0.0)
 
 
+@pytest.mark.exhaustive
 def test_driving_after_a_pose_that_leads():
     """The vehicle drives round a bend of 4 m at 1.5 m/s, to a stand at the place of the pose."""
     rig = Rig("scale", rate=100.0)

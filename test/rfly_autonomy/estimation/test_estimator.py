@@ -590,6 +590,7 @@ def test_a_turned_imu_is_turned_back(turn):
     assert np.abs(found[:, 4:7]).max() < 0.1
 
 
+@pytest.mark.exhaustive
 def test_plain_python_gives_what_the_kernels_give(turn, tmp_path):
     """The first 0.4 s of a drive, after a while of standing."""
     estimator = new_estimator(turn, terrain=None)

@@ -208,6 +208,7 @@ def test_a_plan_that_rolls_has_the_energy_of_the_simulated_trip(seed):
         assert len(plan.notes) == 2, "it rolls off and out"
 
 
+@pytest.mark.exhaustive
 def test_where_the_graph_hopes_too_much_the_plan_rolls_on_the_way_of_stands():
     """The plan once flew where it hoped in vain to roll; the pilot rolled on the plan's way.
 

@@ -233,6 +233,7 @@ def test_heights_are_the_grounds_within_5_cm_from_true_poses():
     assert np.mean(np.abs(off) < 3 * sigma) > 0.99, "as sure as it says"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_heights_around_the_vehicle_are_within_5_cm_by_its_own_estimate():
     """The scenario `hills` runs by noisy sensors, estimator and controllers until the take-off.

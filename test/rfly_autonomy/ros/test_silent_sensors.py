@@ -10,7 +10,6 @@ from contextlib import ExitStack
 
 import pytest
 from amphibious_cases import slower_imu
-from marks import exhaustively
 
 from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER, SEVERAL
 
@@ -95,7 +94,8 @@ class Loop:
             raise AssertionError(f"{self.words_of_mode}\n{output}") from None
 
 
-@pytest.mark.parametrize("lock_step", [True, exhaustively(False)])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("lock_step", [True, False])
 def test_without_the_imu_the_flight_controller_brings_it_down(domain_id, tmp_path, lock_step):
     with ExitStack() as stack:
         loop = Loop(stack, domain_id, tmp_path, "imu", lock_step)

@@ -94,6 +94,7 @@ def test_a_mission_to_its_end(hawk):
     assert hawk.rfly("status", "hawk").end()[:2] == (0, "hawk: no mission is running: LAND\n")
 
 
+@pytest.mark.exhaustive
 def test_hold_resume_status_and_return(hawk):
     flight = hawk.rfly("start", "hawk", str(hawk.folder / "long.plan"))
     flight.until(lambda: "WAYPOINT" in flight.err)

@@ -83,6 +83,7 @@ def read_by_rosbags(path):
     return found, qos
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_lost_by_a_signal_and_two_foreign_libraries_read_it(
     domain_id, tmp_path, monkeypatch, capsys
 ):

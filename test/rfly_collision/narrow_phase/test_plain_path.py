@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from oracles.plain_python import ENVIRONMENT
 
 from rfly_collision import Bodies, Box, Capsule, Contacts, ConvexHull, Scene, Sphere
@@ -61,6 +62,7 @@ np.savez(sys.argv[1], **{name: getattr(contacts, name) for name in FIELDS})
 """
 
 
+@pytest.mark.exhaustive
 def test_the_same_contacts_as_plain_python(tmp_path):
     folder = os.path.dirname(__file__)
     env = {

@@ -18,7 +18,7 @@ from rfly_common.imports import how_to_install
 from rfly_lab import Ending, register_environments
 from rfly_lab.learning.tasks import TASKS
 
-pytestmark = pytest.mark.needs("gymnasium")
+pytestmark = [pytest.mark.needs("gymnasium"), pytest.mark.exhaustive]
 gymnasium = late_module("gymnasium")
 vector = late_module("gymnasium.vector")
 checks = late_module("gymnasium.utils.passive_env_checker")

@@ -27,6 +27,8 @@ from rfly_terrain import HeightMap, Solids, World, WorldObject, load_world
 from rfly_terrain.world.ground_friction import GroundFriction
 from rfly_terrain.world.models import Model, box_part, cylinder_part
 
+pytestmark = pytest.mark.exhaustive  # whole flights of many vehicles
+
 SCALE = VehicleParameters.load("scale")
 IN_WORLDS = [task for task in TASKS if task != "roof"]
 TRIED = {("hover", "random"), ("path", "pillars"), ("hop", "pillars")}

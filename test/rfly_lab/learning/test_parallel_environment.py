@@ -19,7 +19,7 @@ from rfly_common.imports import how_to_install
 from rfly_lab import Ending, LandAirBatch, parallel_env
 from rfly_terrain.height_map.height_map import HeightMap
 
-pytestmark = [pytest.mark.needs("gymnasium"), pytest.mark.needs("pettingzoo")]
+pytestmark = [pytest.mark.needs("gymnasium", "pettingzoo"), pytest.mark.exhaustive]
 checks = late_module("pettingzoo.test")
 
 HOVER = np.zeros(4, np.float32)

@@ -61,6 +61,8 @@ from rfly_lab.learning.tasks import TASKS
 from rfly_lab.learning.views import NAMES
 from rfly_terrain.height_map.height_map import HeightMap
 
+pytestmark = pytest.mark.exhaustive  # whole flights of many vehicles
+
 needs_runtime = pytest.mark.needs("onnx", "onnxruntime")
 onnx = late_module("onnx")
 RTK = SensorParameters.load("scale_rtk")

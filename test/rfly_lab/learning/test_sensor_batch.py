@@ -35,6 +35,8 @@ from rfly_lab.learning.task_judge import TaskJudge
 from rfly_lab.learning.tasks import TASKS
 from rfly_lab.learning.views import sensor_names
 
+pytestmark = pytest.mark.exhaustive  # whole flights of many vehicles
+
 SCALE = SensorParameters.load("scale")
 PERIOD = 0.02
 

@@ -24,6 +24,8 @@ from rfly_common.frames import rotation_matrix
 from rfly_lab.learning.land_air_batch import LandAirBatch
 from rfly_lab.learning.tasks import TASKS, Ending
 
+pytestmark = pytest.mark.exhaustive  # whole flights of many vehicles
+
 SCALE = VehicleParameters.load("scale")
 ROTORS = state_layout.control_columns(SCALE.rotors, len(SCALE.wheels))["rotor"]
 

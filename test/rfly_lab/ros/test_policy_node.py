@@ -188,6 +188,7 @@ def puppet(domain_id: int) -> Any:
     peer.close()
 
 
+@pytest.mark.exhaustive
 def test_it_commands_in_flight_alone_and_only_what_it_knows(domain_id: int, puppet: Any) -> None:
     from node_harness import NodeProcess
 
@@ -243,6 +244,7 @@ def test_it_commands_in_flight_alone_and_only_what_it_knows(domain_id: int, pupp
         assert "Traceback" not in node.output
 
 
+@pytest.mark.exhaustive
 def test_it_takes_off_once_for_each_target(domain_id: int, puppet: Any) -> None:
     """A vehicle that was landed or disarmed, or that was to stop, stays on the ground."""
     from node_harness import NodeProcess
@@ -282,6 +284,7 @@ def test_it_takes_off_once_for_each_target(domain_id: int, puppet: Any) -> None:
         assert "Traceback" not in node.output
 
 
+@pytest.mark.exhaustive
 def test_it_hops_and_lands_once_for_each_target(domain_id: int, puppet: Any) -> None:
     """Wrenches from TAKEOFF on; once it stands, `land`, and nothing more without a new target."""
     from node_harness import NodeProcess

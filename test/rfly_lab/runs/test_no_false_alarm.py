@@ -85,6 +85,7 @@ def test_a_trip_over_slopes_and_rough_ground_has_no_false_alarm(seed):
     assert closed.findings == ()
 
 
+@pytest.mark.exhaustive
 def test_a_drive_over_rough_slopes_has_no_false_alarm():
     """Slopes up to 17° and bumps of 3 cm."""
     closed = run_over(DRIVE, 3, 0.3, 0.03)
@@ -203,6 +204,7 @@ end: {when: time, time_s: 16}
     assert closed.findings == ()
 
 
+@pytest.mark.exhaustive
 def test_wheels_that_slide_in_the_wind_accuse_no_sensor():
     """Down a slope of 6° with a friction of 0.4 they slide for six seconds: by up to 4 m/s.
 

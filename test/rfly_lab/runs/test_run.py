@@ -543,6 +543,7 @@ def test_the_valley_is_crossed():
     assert np.linalg.norm(run.final.position[:2] - (-620, -290)) < 0.5
 
 
+@pytest.mark.exhaustive
 def test_a_car_of_the_scenario_s_world_comes_towards_it_and_pushes_it_back(tmp_path):
     """A car of the world comes towards the vehicle and pushes it back.
 

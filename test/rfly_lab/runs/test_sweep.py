@@ -186,6 +186,7 @@ def test_which_vehicle_and_its_parameters_go_together(scenario):
     assert [(s.params.name, s.params.max_brake_torque) for s in sweep.scenarios] == expected
 
 
+@pytest.mark.exhaustive
 def test_one_process_two_and_a_cluster_give_the_same_results_in_order(scenario):
     sweep = load(scenario, "seed=0:3", "vehicle.mass.body_kg=19.2,25")
     reported: list[tuple[int, str]] = []

@@ -86,6 +86,7 @@ def counting(time_us):
     return [(time_us // 1000 % 1000) / 2000, *[0.0] * 9, 1.0, *[0.0] * 5]
 
 
+@pytest.mark.exhaustive
 def test_an_autopilot_that_answers_every_fourth_tick_is_waited_for_there(domain_id):
     """Ticks between the answers have the controls of the last answer, and cost no time.
 

@@ -272,6 +272,7 @@ def test_a_fence_of_the_station_ends_a_mission_of_a_ros_client(station, peer):
     assert "breaches area 1 of the fence" in refused.result().result.message
 
 
+@pytest.mark.exhaustive
 def test_a_mission_file_with_its_fence_after_a_restart_of_the_node(station, start, peer, tmp_path):
     """The mission, begun as by `rfly mission start`, has 300 items, too many to be read at once."""
     from mavlink_station import StationSocket

@@ -107,6 +107,7 @@ def test_without_a_position_there_is_no_home(station):
     assert station.command(SET_HOME, HERE) == "TEMPORARILY_REJECTED"
 
 
+@pytest.mark.exhaustive
 def test_a_return_under_way_turns_to_the_new_home(station):
     in_the_air(station, 20.0)
     station.command(REPOSITION, -1.0, 1.0, 0.0, NAN, ORIGIN[0] + 0.001, ORIGIN[1], 520.0)

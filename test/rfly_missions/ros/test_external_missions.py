@@ -97,6 +97,7 @@ def test_an_external_vehicle(start, peer, tmp_path):
     assert "no map origin is known: home of" in node.output
 
 
+@pytest.mark.exhaustive
 def test_an_external_land_air_vehicle(start, peer):
     """It gets mode requests and set-points, and its reports of its mode count, wherever it is."""
     from geometry_msgs.msg import PoseStamped

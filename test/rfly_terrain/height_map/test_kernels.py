@@ -89,6 +89,7 @@ def assert_same(
             assert_close(ours, theirs)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32), rows=st.integers(2, 9), columns=st.integers(2, 9))
 def test_the_oracle_gives_the_same(seed, rows, columns):

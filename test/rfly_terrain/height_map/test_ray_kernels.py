@@ -72,6 +72,7 @@ def assert_same(one: Any, other: Any) -> None:
     np.testing.assert_allclose(one[2], other[2], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.exhaustive
 @settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 2**32),

@@ -317,6 +317,7 @@ def test_the_window_follows_a_vehicle_and_stays_where_tiles_fail(node):
     assert notices[0].text == "serving"
 
 
+@pytest.mark.exhaustive
 def test_tiles_on_a_server_that_is_slow_and_then_dies(domain_id, folder, whole):
     """A query waits for a tile of it, others do not, and a dead server is named in the answer."""
     from diagnostic_msgs.msg import DiagnosticStatus

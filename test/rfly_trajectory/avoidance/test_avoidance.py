@@ -182,6 +182,7 @@ def test_an_old_position_is_kept_farther_away():
     assert nearest(3.0) > 5.0 + 0.5 * 3.0**2 - 0.1
 
 
+@pytest.mark.exhaustive
 def test_a_link_that_drops_a_fifth_makes_it_careful():
     """Ten cars that each decide alone and hear four of five messages of the others."""
     n = 10

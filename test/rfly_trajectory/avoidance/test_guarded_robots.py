@@ -105,6 +105,7 @@ def test_robots_that_follow_late_keep_clear():
     assert np.hypot(*(robots.pose[:, :2] + starts).T).max() < 0.6
 
 
+@pytest.mark.exhaustive
 def test_a_link_that_drops_a_fifth_makes_them_careful():
     random = np.random.default_rng(8)
     heard = random.random((800, 4)) >= 0.2

@@ -147,6 +147,7 @@ def hosts(domain_id, tmp_path):
         yield Hosts(stack, domain_id, tmp_path)
 
 
+@pytest.mark.exhaustive
 def test_cars_are_handed_over_at_the_border_and_those_of_a_killed_node_are_told(
     hosts, record_property
 ):

@@ -45,6 +45,7 @@ def terrain():
     )
 
 
+@pytest.mark.exhaustive
 def test_a_planned_path_is_driven_without_leaving_ground_that_can_be_driven_on(domain_id, tmp_path):
     from geometry_msgs.msg import PoseStamped
     from node_harness import NodeProcess, Peer

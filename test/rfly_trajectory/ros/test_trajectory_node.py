@@ -474,6 +474,7 @@ vehicles:
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("avoidance", [True, False])
 def test_vehicles_that_cross_keep_clear_if_they_are_to(peer, start, tmp_path, avoidance):
     """The two plans are at the crossing after 5 s; a box stands on the way of the first one."""

@@ -637,6 +637,7 @@ def test_a_waiting_request_does_not_hold_up_the_end(start):
     assert "Traceback" not in bridge.node.output
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_a_flood_of_good_packets_leaves_states_their_way(start):
     """Everything is said ten times faster than it can be published; a state still gets through."""

@@ -31,6 +31,7 @@ def resident_bytes(pid):
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 def test_a_flood_costs_no_memory_and_no_pose(domain_id):
     """A flood of 50,000 datagrams/s, half of them no answers, does no harm.

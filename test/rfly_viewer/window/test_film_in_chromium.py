@@ -46,6 +46,7 @@ def chunks(data, start):
         start += 8 + size + size % 2
 
 
+@pytest.mark.exhaustive
 def test_a_film_has_a_frame_each_tenth_of_a_second(tmp_path, monkeypatch, capsys):
     """Recorded are 0.6 s, shown twice as fast: frames at 0, 0.2, 0.4 and 0.6 s."""
     recording = tmp_path / "box.pcap"
