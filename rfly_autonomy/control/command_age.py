@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import all_finite
 
 AGE_STEP = 0.01
 """Step of the ages that are told apart, s: one period of the encoders."""
@@ -42,6 +43,12 @@ UNEXPLAINED = 0.8
 
 LEAST_SHARE = 0.002
 """Deviation that shows anything, as a share of the usual speed."""
+
+LOOK_TIME = 0.02
+"""Time between two looks at the deviations, s: two periods of the encoders."""
+
+ROOM = 512
+"""Commands for which there is room at first."""
 
 SPREAD = 0.03
 """Commands are at most this much older than most of those that rotors obey, s."""
@@ -66,9 +73,12 @@ class CommandAge:
         self._measured_at = 0.0
         """Time of the last measured speeds, s."""
 
-        self._times = deque((0.0,))
-        self._speeds = deque((np.zeros(self._rotors),))
-        """Speeds by prompt commands, each (rotors,), rad/s, at these times."""
+        self._times = np.zeros(ROOM)
+        self._speeds = np.zeros((ROOM, self._rotors))
+        """Speeds by prompt commands, (room, rotors), rad/s, at these times, s."""
+
+        self._count = 1
+        """Number of those that are known."""
 
         self._past: deque[tuple[float, Floats]] = deque()
         """Deviations from the speeds by commands of each age, and from rest, with times.
@@ -88,27 +98,36 @@ class CommandAge:
         Return those by commands of the present age.
         """
         self._clock += dt
-        self._times.append(self._clock)
-        self._speeds.append(speeds)
-        while self._times[0] < self._clock - 2.0 * MOST_AGE:
-            self._times.popleft()
-            self._speeds.popleft()
+        if self._count == len(self._times):
+            self._make_room()
+        self._times[self._count] = self._clock
+        self._speeds[self._count] = speeds
+        self._count += 1
         return speeds if self.age == 0.0 else self.speeds(0.0)
+
+    def _make_room(self) -> None:
+        """Forget the oldest speeds; if there are few such, make more room."""
+        begin = int(np.searchsorted(self._times, self._clock - 3.0 * MOST_AGE))
+        times = self._times[begin:]
+        speeds = self._speeds[begin:]
+        self._count = len(times)
+        room = max(ROOM, 2 * self._count)
+        self._times = np.concatenate((times, np.zeros(room - self._count)))
+        self._speeds = np.concatenate((speeds, np.zeros((room - self._count, self._rotors))))
 
     def speeds(self, ahead: float) -> Floats:
         """Return the speeds by commands of the present age, (rotors,), rad/s.
 
         `ahead`: of the last speeds taken in, s; negative for an earlier time.
         """
-        return self._speeds[int(self._rows(np.array([self.age]), ahead)[0])]
+        return self._speeds[self._row(self.age, ahead)]
 
     def possible(self, ahead: float) -> Floats:
         """Return the speeds by commands that are as old or newer, or a bit older, (k, rotors)."""
         if self.age == 0.0:
             return self.speeds(ahead)[None]
         oldest = min(self.age + SPREAD, MOST_AGE)
-        first, last = self._rows(np.array([oldest, 0.0]), ahead).tolist()
-        return np.array([self._speeds[row] for row in range(first, last + 1)])
+        return self._speeds[self._row(oldest, ahead) : self._row(0.0, ahead) + 1]
 
     def measure(self, speeds: Floats, ahead: float, may_grow: bool = True) -> None:
         """Learn the age from measured speeds, (rotors,), rad/s.
@@ -116,18 +135,20 @@ class CommandAge:
         `may_grow`: False while a fault of rotors or encoders may look like a greater age.
         """
         time = self._clock + ahead
-        period = min(max(time - self._measured_at, 0.0), AGE_TIME)
-        self._measured_at = time
         is_new = self._clock < MOST_AGE + CHANGE_TIME
         repeats = np.array_equal(speeds, self._latest)
         self._latest = speeds
-        if is_new or repeats or not np.isfinite(speeds).all():
+        if is_new or repeats or not all_finite(speeds):
             return
+        period = min(time - self._measured_at, AGE_TIME)
+        if period < LOOK_TIME - 1e-9:
+            return
+        self._measured_at = time
 
         # changes of the deviations by each age
-        due = [self._speeds[row] for row in self._rows(self._ages, ahead).tolist()]
-        due.append(np.zeros(self._rotors))
-        self._past.append((time, speeds - np.array(due)))
+        due = np.zeros((len(self._ages) + 1, self._rotors))
+        due[:-1] = self._speeds[self._rows(self._ages, ahead)]
+        self._past.append((time, speeds - due))
         while self._past[0][0] < time - CHANGE_TIME - 1e-9:
             self._past.popleft()
         changes = np.abs(self._past[-1][1] - self._past[0][1])
@@ -143,7 +164,12 @@ class CommandAge:
         if is_better and (may_grow or age < self.age):
             self.age = age
 
+    def _row(self, age: float, ahead: float) -> int:
+        """Return the place of the speeds by commands of an age, s."""
+        then = self._clock + ahead - age + 1e-9
+        return max(int(self._times[: self._count].searchsorted(then)) - 1, 0)
+
     def _rows(self, ages: Floats, ahead: float) -> NDArray[np.intp]:
         """Return the places of the speeds by commands of ages, (k,), s."""
-        rows = np.searchsorted(np.array(self._times), self._clock + ahead - ages + 1e-9) - 1
-        return np.clip(rows, 0, len(self._times) - 1)
+        then = self._clock + ahead - ages + 1e-9
+        return np.maximum(self._times[: self._count].searchsorted(then) - 1, 0)

@@ -91,6 +91,20 @@ def test_rotors_show_how_old_their_commands_are(age, weak):
     assert link.speeds(0.0) == pytest.approx(turning(2.0 - age), abs=1.2)
 
 
+def test_a_loop_of_2_khz_shows_the_age_too():
+    """Its commands of 0.6 s are more than there is room for at first."""
+    link = CommandAge(6, 256.0)
+    for tick in range(4000):
+        time = 0.0005 * (tick + 1)
+        link.go_on(turning(time), 0.0005)
+        if tick % 20 == 0:
+            link.measure(turning(time - 0.12), 0.0)
+    assert link.age == pytest.approx(0.12, abs=0.011)
+    assert link.possible(0.0)[[0, -1]] == pytest.approx(
+        np.array((turning(1.85), turning(2.0))), abs=0.2
+    )
+
+
 def test_the_age_is_prompt_again_with_the_commands():
     link = watched(lambda time: 0.08 if time < 1.0 else 0.0)
     assert link.age == 0.0
