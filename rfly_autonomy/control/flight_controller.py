@@ -20,7 +20,6 @@ from rfly_autonomy.control.attitude_controller import (
     MomentObserver,
 )
 from rfly_autonomy.control.axle_lift import Assist
-from rfly_autonomy.control.flight_laws import attitude_frequency
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import (
     AFTER_BOUNCE,
@@ -33,6 +32,7 @@ from rfly_autonomy.control.modes import (
 )
 from rfly_autonomy.control.path_following import CLIMBING, SINKING
 from rfly_autonomy.control.position_controller import MAX_SPEED
+from rfly_autonomy.control.rotor_link import RotorLink
 from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
 from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.estimation.clearance import Clearance
@@ -72,9 +72,6 @@ IMU_TIMEOUT = 0.1
 
 ENCODER_TIMEOUT = 0.2
 """Age from which speeds of rotors are too old to compare with their commands, s."""
-
-LATE = 0.03
-"""Age of the rotor commands beyond the known delay from which the link is at fault, s."""
 
 MOST_TILT = 0.25
 """Standard deviation of the tilt above which an estimate without IMU does not show it, rad."""
@@ -134,8 +131,8 @@ class FlightController:
 
         self._imu = self.sensors.imu
         self._height = self.sensors.height
-        self._delay = delay
         self.attitude_loop = AttitudeController(params, None, attitude_law)
+        self._link = RotorLink(self.attitude_loop, delay)
         self._torque_law = RotorTorqueLaw(params) if rotor_command == "torque" else None
         self.command_timeout = command_timeout
         self.trust = EstimateTrust(trust_limits)
@@ -145,12 +142,8 @@ class FlightController:
         self.reset()
 
     def attitude_frequency_of(self, params: VehicleParameters) -> float:
-        """Return the frequency of the loop in roll and pitch, rad/s.
-
-        It is below the parameters' if motors and delay are too slow.
-        """
-        delay = max(self._delay, self.attitude_loop.command_age.age)
-        return attitude_frequency(params.attitude_frequency, params.rotor_lag, delay)
+        """Return the frequency of the loop in roll and pitch, rad/s, for the link's delay."""
+        return self._link.frequency(params)
 
     def set_gains(self, params: VehicleParameters) -> None:
         """Use the gains of these parameters, in flight too.
@@ -159,15 +152,7 @@ class FlightController:
         """
         self.params = self.flight_modes.params = params
         self.flight_modes.position_controller.set_gains(params)
-        self._adapt_to_delay()
-
-    def _adapt_to_delay(self) -> None:
-        """Fly as gently as delay and age of the commands need."""
-        params = self.params
-        frequency = self.attitude_frequency_of(params)
-        self.attitude_loop.set_gains(params, frequency)
-        share = frequency / params.attitude_frequency
-        self.flight_modes.position_controller.softness = share
+        self._link.soften(self.flight_modes)
 
     def reset(self) -> None:
         """Return to the initial state: disarmed, without any knowledge.
@@ -180,7 +165,7 @@ class FlightController:
         self.trust.reset()
         self.logic = ModeLogic(Mode.DISARMED)
         self.flight_modes = FlightModes(self.params, self.logic, self.attitude_loop)
-        self._adapt_to_delay()
+        self._link.soften(self.flight_modes)
         self._dead_reckoning = DeadReckoning(self._imu)
         self._clearance = Clearance(self.params, self._height)
         self._wheels = WheelContact(self.params)
@@ -243,10 +228,7 @@ class FlightController:
     @property
     def warnings(self) -> dict[str, str]:
         """Texts about rotors, encoders and the link to the rotors, by the part's name."""
-        found = dict(self.rotor_watch.warnings)
-        if self.attitude_loop.command_age.age > self._delay + LATE:
-            found["link"] = "the link brings rotor commands late or loses them"
-        return found
+        return self.rotor_watch.warnings | self._link.warnings
 
     @property
     def is_ready(self) -> bool:
@@ -733,25 +715,14 @@ class FlightController:
 
         loop = self.attitude_loop
         ahead = time - self._stepped_at
-        self._measure_command_age(speeds, ahead)
+        may_grow = not (watch.failed or watch.all_lie)
+        self._link.measure(speeds, ahead, may_grow, self.flight_modes)
         possible = loop.command_age.possible(ahead)
         force, observer = self._rotor_witnesses
         loads = self._wheels.loads(self.time)
         watch.update(time, speeds, loop.expected, loop.commanded, force, observer, loads, possible)
         loop.note_speeds(watch.believed)
         self._lose_rotors()
-
-    def _measure_command_age(self, speeds: Floats, ahead: float) -> None:
-        """Learn how old the commands are that the rotors obey.
-
-        `speeds`: measured, (rotors,), rad/s. `ahead`: their time after the last step, s.
-        """
-        link = self.attitude_loop.command_age
-        before = link.age
-        watch = self.rotor_watch
-        link.measure(speeds, ahead, may_grow=not (watch.failed or watch.all_lie))
-        if link.age != before:
-            self._adapt_to_delay()
 
     def _check_unmeasured_rotors(self) -> None:
         """Find the rotors that do not follow their commands, while no encoder shows them."""
