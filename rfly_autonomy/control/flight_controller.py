@@ -536,7 +536,9 @@ class FlightController:
             )
             self._since_update = 0.0
 
-        return self._command(self.time, self._rotor_speeds(now), dt)
+        speeds = self._rotor_speeds(now)
+        self._link.rest(self.flight_modes)
+        return self._command(self.time, speeds, dt)
 
     def note_command(self, speeds: Floats) -> None:
         """Take note of the speeds sent in place of the last command, (rotors,), rad/s."""

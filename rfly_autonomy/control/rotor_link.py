@@ -14,6 +14,9 @@ from rfly_common.arrays import Floats
 LATE = 0.03
 """Age of the rotor commands beyond the known delay from which the link is at fault, s."""
 
+RESTS_SHARE = 0.01
+"""Share of the hover speed up to which all rotors stand still."""
+
 
 class RotorLink:
     """Link by which an attitude loop commands its rotors."""
@@ -55,4 +58,14 @@ class RotorLink:
         before = command_age.age
         command_age.measure(speeds, ahead, may_grow)
         if command_age.age != before:
+            self.soften(modes)
+
+    def rest(self, modes: FlightModes) -> None:
+        """Forget the age with the flight: rotors that stand still by their commands show none."""
+        loop = self._loop
+        rests = not loop.commanded.any() and (
+            loop.expected.max() < RESTS_SHARE * loop.params.hover_speed
+        )
+        if rests and loop.command_age.age:
+            loop.command_age.reset()
             self.soften(modes)

@@ -216,6 +216,19 @@ def test_a_link_that_is_sound_again_is_named_no_longer():
     assert slow[0] == pytest.approx(0.45 / (0.06 + 0.08), rel=0.12)
 
 
+def test_a_late_link_is_named_until_the_rotors_stop():
+    """It was named on the ground until the next take-off, however sound it was by then."""
+    rig = Rig("scale", airborne=1.5)
+    LateLink(rig, (0.08, 0.08))
+    rig.run(2.0, lambda r: r.flight.set_target((0.3 * math.sin(3.0 * r.time), 0.0, 1.5)))
+    assert "link" in rig.flight.warnings
+    assert rig.flight.request("land") == ""
+    rig.run(10.0, until=lambda r: r.flight.mode is Mode.DRIVE)
+    rig.run(1.0)
+    assert not rig.flight.warnings
+    assert rig.flight.attitude_loop.frequency[0] == pytest.approx(7.0)
+
+
 def test_a_rotor_that_fails_over_a_late_link_is_named():
     """The others lag alike, it does not move."""
     rig = Rig("scale", airborne=3.0)
