@@ -62,6 +62,9 @@ BRAKED_SHARE = 0.3
 LOADED_SHARE = 0.3
 """Share of its load at rest from which on a wheel has its whole torque."""
 
+LOWERING_TIME = 1.0
+"""Time after an assist within which wheels may still hang, s."""
+
 LEAST_GRIP = 0.05
 """Share of its torque that a wheel has in the air, where nothing damps it."""
 
@@ -299,6 +302,9 @@ class ChassisController:
         self._setpoint_time = self._time = -math.inf
         self._assist: Assist | None = None
         self._assist_time = -math.inf
+        self._assisted_at = -math.inf
+        """Last time with an assist, s."""
+
         self._ramped_speed = math.nan
         self._ramp_rate = 0.0
         """Present change of the ramped speed, m/s²."""
@@ -490,8 +496,11 @@ class ChassisController:
         grade = math.asin(max(-1.0, min(1.0, float(rotation[2, 0]))))
         share = self.traction.share
         if assist is not None:
+            self._assisted_at = self._time
             grade = assist.grade(grade)
             share = assist.shares(share, self._grip(), self.params)
+        elif self._time - self._assisted_at < LOWERING_TIME:
+            share = share * self._grip()
         drive, brake = self._speed_controller.torques(
             wanted,
             speed,

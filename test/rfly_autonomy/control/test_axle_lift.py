@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+from rfly_amphibious.sensors.samples import SensorSamples, WheelLoadSamples
 from rfly_amphibious.simulation.commands import Mode
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.axle_lift import Assist, AssistWords, AxleLift
@@ -190,3 +191,29 @@ def test_wheels_that_stand_drive_slowly_until_the_order_is_too_old():
     assert torque[:2] == pytest.approx(0.0)
     assert (torque[2:] < 0.0).all()
     assert (command(1.6).drive_torque > 0.0).all()
+
+
+def test_wheels_that_hang_do_not_spin_once_an_assist_has_ended():
+    """For 1 s the front wheels have 5 % of the torque of those that stand: nothing damps them."""
+    params = VehicleParameters.load("scale")
+    chassis = ChassisController(params)
+    level = np.array((0.0, 0.0, 0.0, 1.0))
+    torques = {}
+    for tick in range(125):
+        time = 1.0 + 0.016 * tick
+        chassis.sense(
+            SensorSamples(
+                wheel_loads=WheelLoadSamples(np.array([time]), np.array([[0.0, 0.0, 150.0, 150.0]]))
+            )
+        )
+        chassis.set_speed(0.5, time=time)
+        if time < 1.5:
+            chassis.set_assist(Assist.LIFT_FRONT, time)
+        elif time < 1.52:
+            chassis.set_assist(None, time)
+        estimate = Estimate(time, np.zeros(3), level, np.zeros(3), np.zeros(3))
+        torques[tick] = chassis.step(estimate, Mode.DRIVE, 0.016).drive_torque
+
+    assert torques[30][:2] == pytest.approx(0.0), "lifted"
+    assert torques[35][0] == pytest.approx(0.05 * torques[35][2], rel=0.01), "1.56 s: it comes down"
+    assert torques[110][0] == pytest.approx(torques[110][2], rel=0.01), "2.76 s"
