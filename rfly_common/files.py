@@ -120,6 +120,20 @@ def write_whole(path: StrPath, data: bytes) -> None:
         file.write(data)
 
 
+def write_array(path: StrPath, array: NDArray[Any]) -> None:
+    """Write an .npy file whole.
+
+    NumPy itself writes to a file past Python, and loses the last bytes on a full disk in silence.
+    """
+    import numpy as np
+
+    whole = np.ascontiguousarray(array)
+    with open_whole(path) as file:
+        header = np.lib.format.header_data_from_array_1_0(whole)
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(whole.reshape(-1).view(np.uint8).data)
+
+
 def encoded_picture(form: str, pixels: NDArray[Any], options: Sequence[int] = ()) -> bytes:
     """Return pixels (rows, columns[, 3]) as a file of the form png, jpg or pgm; colours are BGR.
 
@@ -165,13 +179,10 @@ def open_whole(path: StrPath) -> Iterator[BinaryIO]:
         os.replace(part, target)
     except BaseException as error:
         part.unlink(missing_ok=True)
-        if (
-            isinstance(error, OSError)
-            and error.errno is not None
-            and error.filename in (None, str(part))
-        ):
-            # the user named the target, not the part
-            raise OSError(error.errno, error.strerror, str(target)) from error
+        if isinstance(error, OSError) and error.filename in (None, str(part)):
+            # the user named the target, not the part; NumPy and Pillow give a text alone
+            number = error.errno or errno.EIO
+            raise OSError(number, error.strerror or str(error), str(target)) from error
         raise
 
 

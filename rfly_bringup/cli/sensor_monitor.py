@@ -8,14 +8,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from rfly_bringup.terminal import printable
 from rfly_bringup.topic_recording.sensor_log import SensorLog
 from rfly_common.errors import ConfigError, FeedbackError
-from rfly_common.files import check_ending
+from rfly_common.files import check_ending, write_array
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.sensor_payloads import encode_image, sensor_type
 from rfly_ue_bridge.codec.sensor_requests import RequestLayout, VisionSensor, encode_request
@@ -193,4 +192,4 @@ def _write(frame: SensorFrame, number: int, folder: Path) -> None:
     elif frame.form == "raw":
         stem.with_suffix(".png").write_bytes(encode_image(frame.data, "png"))
     else:
-        np.save(stem.with_suffix(".npy"), frame.data)
+        write_array(stem.with_suffix(".npy"), frame.data)

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rfly_common.arrays import Bools
-from rfly_common.files import StrPath
+from rfly_common.files import StrPath, write_whole
 from rfly_terrain.files.arrays import north_up
 from rfly_terrain.files.dem_import import local_crs
 from rfly_terrain.files.raster_file import rasterio_module
@@ -43,25 +45,32 @@ def write_viewshed_geotiff(height_map: HeightMap, seen: Bools, path: StrPath) ->
         dataset.set_band_description(1, "in sight")
 
 
-def _dataset(height_map: HeightMap, path: StrPath, dtype: str, **options: Any) -> DatasetWriter:
-    """Return a new file of one band, a pixel around each sample, where the map is."""
+@contextmanager
+def _dataset(
+    height_map: HeightMap, path: StrPath, dtype: str, **options: Any
+) -> Iterator[DatasetWriter]:
+    """Yield a new raster of one band, a pixel around each sample, where the map is.
+
+    It is written whole at the end of the block, since GDAL would leave a part on a full disk.
+    """
     rasterio = rasterio_module()
     x_min, _, _, y_max = height_map.bounds
     step_x = abs(height_map.step_x)
     step_y = abs(height_map.step_y)
     place = height_map.geo_origin
-    return rasterio.open(
-        path,
-        "w",
-        driver="GTiff",
-        width=height_map.rows,
-        height=height_map.columns,
-        count=1,
-        dtype=dtype,
-        crs=None if place is None else local_crs(place[0], place[1]),
-        transform=rasterio.transform.from_origin(
-            x_min - step_x / 2, y_max + step_y / 2, step_x, step_y
-        ),
-        compress="deflate",
-        **options,
-    )
+    with rasterio.MemoryFile() as memory:
+        with memory.open(
+            driver="GTiff",
+            width=height_map.rows,
+            height=height_map.columns,
+            count=1,
+            dtype=dtype,
+            crs=None if place is None else local_crs(place[0], place[1]),
+            transform=rasterio.transform.from_origin(
+                x_min - step_x / 2, y_max + step_y / 2, step_x, step_y
+            ),
+            compress="deflate",
+            **options,
+        ) as dataset:
+            yield dataset
+        write_whole(path, memory.getbuffer())

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import ConfigError, TerrainFormatError
-from rfly_common.files import MAX_CELLS, StrPath, open_regular, open_whole
+from rfly_common.files import MAX_CELLS, StrPath, open_regular, open_whole, write_array
 from rfly_common.geodesy import geo_point
 from rfly_common.untrusted_files.numpy_files import (
     ArrayHeader,
@@ -148,8 +148,7 @@ def write_npy(height_map: HeightMap, path: StrPath) -> None:
 
     Row 0 is the northern edge; columns run west to east.
     """
-    with open_whole(path) as file:
-        np.save(file, north_up(height_map, height_map.heights))
+    write_array(path, north_up(height_map, height_map.heights))
 
 
 def write_npz(height_map: HeightMap, path: StrPath) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError
-from rfly_common.files import StrPath, open_whole, read_regular
+from rfly_common.files import StrPath, open_whole, read_regular, write_array
 
 MAX_BYTES = 100_000_000
 MAX_POINTS = 1_000_000
@@ -48,8 +48,7 @@ def write_cloud(points: NDArray[np.float32], path: StrPath) -> None:
     elif ending == ".pcd":
         _write_with_header(path, _pcd_header(cloud), cloud)
     elif ending == ".npy":
-        with open_whole(path) as file:  # np.save by name would add an ending
-            np.save(file, points)
+        write_array(path, points)
     elif ending == ".xyz":
         with open_whole(path) as file:
             np.savetxt(file, cloud.reshape(-1, 3), fmt="%.4f")

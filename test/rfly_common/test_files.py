@@ -25,12 +25,15 @@ from rfly_common.files import (
     open_regular,
     open_whole,
     read_regular,
+    write_array,
     write_text,
 )
 from rfly_missions.mission.files import read_mission
-from rfly_terrain.files.arrays import import_array
+from rfly_terrain.exports.geotiff import write_geotiff
+from rfly_terrain.files.arrays import import_array, write_npy, write_npz
 from rfly_terrain.files.points import write_cloud
 from rfly_terrain.files.writer import write_map
+from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.map_files.png_txt import MapFiles, read_header, read_map
 from rfly_terrain.occupancy.files import load_map
 from rfly_terrain.plots.relief import picture
@@ -138,6 +141,11 @@ def write_plot(path):
         figure.subplots().plot([0, 1])
 
 
+FLAT = HeightMap(
+    np.random.default_rng(1).random((20, 30)), origin_x=0, origin_y=0, step_x=1, step_y=1
+)
+
+
 def write_points(path):
     write_cloud(np.zeros((20, 30, 3), np.float32), path)
 
@@ -149,6 +157,14 @@ def write_points(path):
         pytest.param("plot.png", write_plot, marks=pytest.mark.needs("matplotlib")),
         ("cloud.ply", write_points),
         ("cloud.xyz", write_points),
+        ("cloud.npy", write_points),
+        ("heights.npy", lambda path: write_npy(FLAT, path)),
+        ("heights.npz", lambda path: write_npz(FLAT, path)),
+        pytest.param(
+            "heights.tif",
+            lambda path: write_geotiff(FLAT, path),
+            marks=pytest.mark.needs("rasterio"),
+        ),
     ],
 )
 def test_a_full_disk_leaves_the_old_file_and_no_part(name, write, tmp_path, disk_of_1000_bytes):
@@ -159,6 +175,22 @@ def test_a_full_disk_leaves_the_old_file_and_no_part(name, write, tmp_path, disk
     assert caught.value.filename == str(target)
     assert [file.name for file in tmp_path.iterdir()] == [name]
     assert target.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
+        np.arange(12, dtype=np.uint8).reshape(2, 6)[:, ::2],
+        np.zeros((0, 3)),
+    ],
+)
+def test_numpy_reads_a_written_array(array, tmp_path):
+    write_array(tmp_path / "a.npy", array)
+    found = np.load(tmp_path / "a.npy")
+    assert found.dtype == array.dtype
+    np.testing.assert_array_equal(found, array)
 
 
 def test_an_error_while_writing_leaves_no_file(tmp_path):
