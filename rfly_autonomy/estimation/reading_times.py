@@ -83,10 +83,14 @@ class ReadingTimes:
         }
         """Time without a reading after which each sensor is silent, s."""
 
-        self._late_after = {
-            part: LATE + (sensor.latency if isinstance(sensor, Gps) else 0.0)
+        latency = {
+            part: sensor.latency if isinstance(sensor, Gps) else 0.0
             for part, sensor in sensors.sensors().items()
         }
+        self._oldest = {part: latency[part] + 1.0 / rate for part, rate in self._rates.items()}
+        """Age of each sensor's last reading right before the next one, s."""
+
+        self._late_after = {part: LATE + latency[part] for part in latency}
         """Age of a new reading from which each sensor is late, s."""
 
     def hear(self, part: str, time: float, count: int = 1) -> None:
@@ -113,21 +117,35 @@ class ReadingTimes:
                 self._late_since.pop(part, None)
             else:
                 self._late_since.setdefault(part, now)
-        if part == "imu" and (self._leading or self._newest - stamp > AHEAD):
+        if self._leading or (part == "imu" and self._newest - stamp > AHEAD):
             self._judge_lead()
 
     def _judge_lead(self) -> None:
         """Find out whether the newest sensor is ahead of all others."""
         newest = max(self._heard, key=self._heard.__getitem__)
         *_, third, now, stamp = (-math.inf, *sorted(self._heard.values()))
-        if not (stamp - now > AHEAD and now - third <= AHEAD):
+        if stamp - now <= AHEAD or newest != self._leading and self._is_prompt(newest):
             self._leading = ""
+            return
+
+        # without the IMU the others may agree no longer
+        if now - third > AHEAD:
+            self._leading = self._leading if newest == self._leading else ""
             return
         if newest != self._leading:
             self._leading = newest
             self._leading_since = now
             self._lead = 0.0
         self._lead = max(self._lead, stamp - now)
+
+    def _is_prompt(self, part: str) -> bool:
+        """Return whether a slow sensor's last reading may be as old as it seems by this one's."""
+        stamp = self._heard[part]
+        return any(
+            0.0 < stamp - heard <= self._oldest[each] + AHEAD and self._oldest[each] > AHEAD
+            for each, heard in self._heard.items()
+            if each != part
+        )
 
     def _average_share(self, part: str, gap: float, count: int) -> None:
         """Average the share of a sensor's readings that come, `gap` seconds after the last ones."""

@@ -118,3 +118,29 @@ def test_a_sensor_whose_clock_is_set_right_is_no_longer_ahead():
     assert not times.lossy
     assert not times.silent(3.1)
     assert not times.late(3.1)
+
+
+@pytest.mark.parametrize("others", [("wheel_loads", "height"), ("gps", "barometer")])
+def test_a_clock_that_is_set_right_after_the_imu_died_is_used_again(others):
+    """Only the IMU's readings once ended a lead, so that the sensor was left out for good."""
+    times = ReadingTimes(SENSORS)
+    heard(times, 1.0, {"magnetometer": 500.0}, {})
+    assert times.ahead.keys() == {"magnetometer"}
+    for lead in (500.0, 0.0):
+        for k in range(100):
+            for part in (*others, "magnetometer"):
+                times.hear(part, 1.0 + 0.01 * k + (lead if part == "magnetometer" else 0.0))
+        assert times.ahead.keys() == ({"magnetometer"} if lead else set())
+
+
+def test_a_gps_and_an_imu_as_late_as_its_latency_put_no_third_sensor_ahead():
+    """The GPS's fixes are 0.1 to 0.2 s old, the IMU's samples 0.15 s: the magnetometer is prompt."""
+    times = ReadingTimes(SENSORS)
+    for k in range(750):
+        now = 0.004 * k
+        if k % 25 == 0:
+            times.hear("gps", now - 0.1)
+        if k % 5 == 0:
+            times.hear("magnetometer", now)
+        times.hear("imu", now - 0.15)
+        assert not times.ahead
