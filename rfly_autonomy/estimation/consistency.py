@@ -210,6 +210,8 @@ def reacquire_velocity(x: Any, book: Any, p: Any, residual: Any, c: Any) -> None
     if mean < STEADY_SHARE * book.velocity_off_square:
         book.gps_velocity_refused = 1.0
         return
+    if book.may_step != 0.0:
+        return
     wrong = verdict(book, residual, c)
     if wrong == GPS_IS_WRONG:
         book.gps_velocity_refused = 1.0

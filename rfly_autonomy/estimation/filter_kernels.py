@@ -63,6 +63,7 @@ from rfly_autonomy.estimation.speed_consistency import (
     follow_fixes,
     judge_wheels,
 )
+from rfly_autonomy.estimation.velocity_shapes import believe_again, judge_steps
 from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_common.kernels.vectors import cross, matrix_row, rotated, vector_of
 
@@ -326,6 +327,7 @@ def fuse(
         altitude = x.position[2] + residual[0] / slope
         correct_climb(book, altitude - book.free_altitude, variance[0] / (slope * slope), False)
     elif sensor == filter_records.GPS_VELOCITY:
+        judge_steps(x, book, p, residual, variance[0])
         average_velocity(book, residual, c)
         average_climb(x, book, p, residual[2], variance[2])
         if correct_free_velocity(x, book, p, residual, variance[0]):
@@ -350,7 +352,7 @@ def fuse(
     if nis > gate:
         vote_on_attitude(x, book, p, c)
     if sensor == filter_records.GPS_VELOCITY and book.misfits[sensor] < FITS_AGAIN:
-        book.gps_velocity_refused = 0.0
+        believe_again(book)
     return True
 
 

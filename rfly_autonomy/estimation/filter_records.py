@@ -18,6 +18,9 @@ import numpy as np
 MAX_WHEELS = 6
 """Number of wheels there is room for. `Constants.radius` has the vehicle's number."""
 
+SHAPE_READINGS = 16
+"""Number of GPS velocities whose shape against the IMU is looked at."""
+
 SENSORS = (
     "gps_position",
     "gps_velocity",
@@ -120,6 +123,14 @@ BOOK = _record(
         ("fix_velocity", 3),
         ("fix_way", 3),  # m, beyond that of the velocities
         ("gps_velocity_refused", 1),  # 1: yes
+        # GPS velocities against the IMU's integral, see `velocity_shapes`
+        ("imu_velocity", 3),  # m/s, integral of the IMU's acceleration, never corrected
+        ("slow_force_bias", 3),  # m/s², body axes, the bias taken off there
+        ("apart_count", 1),  # number of GPS velocities compared with it
+        ("apart_time", SHAPE_READINGS),  # times of the last ones
+        ("apart", 3 * SHAPE_READINGS),  # m/s, GPS velocity less that integral
+        ("may_step", 1),  # 1: a step explains them as well as a slope does
+        ("gps_velocity_step", 3),  # m/s, step of a GPS velocity that is refused for it; 0: none
         # height against that climb
         ("height_altitude", 1),  # m, of the IMU by the last height
         ("height_time", 1),

@@ -35,6 +35,7 @@ from rfly_autonomy.estimation.row_operations import (
     transpose,
 )
 from rfly_autonomy.estimation.speed_consistency import LONGEST_GAP, predict_free_velocity
+from rfly_autonomy.estimation.velocity_shapes import integrate_imu
 from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_common.kernels.vectors import Matrix, Vector, rotated, scaled, vector_of
 from rfly_common.physics import GRAVITY
@@ -196,6 +197,7 @@ def predict(
     predict_climb(book, dt, pull[2], force_noise)
     free_noise = force_noise if source == IMU else c.coast_force * c.coast_force * dt
     predict_free_velocity(book, dt, pull, free_noise)
+    integrate_imu(x, book, dt, r, pull, source == IMU)
 
     # fading errors
     keep = np.empty(ERRORS)

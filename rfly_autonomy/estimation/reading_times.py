@@ -124,7 +124,7 @@ class ReadingTimes:
         """Find out whether the newest sensor is ahead of all others."""
         newest = max(self._heard, key=self._heard.__getitem__)
         *_, third, now, stamp = (-math.inf, *sorted(self._heard.values()))
-        if stamp - now <= AHEAD or newest != self._leading and self._is_prompt(newest):
+        if stamp - now <= AHEAD or (newest != self._leading and self._is_prompt(newest)):
             self._leading = ""
             return
 

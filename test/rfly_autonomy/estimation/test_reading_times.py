@@ -134,7 +134,7 @@ def test_a_clock_that_is_set_right_after_the_imu_died_is_used_again(others):
 
 
 def test_a_gps_and_an_imu_as_late_as_its_latency_put_no_third_sensor_ahead():
-    """The GPS's fixes are 0.1 to 0.2 s old, the IMU's samples 0.15 s: the magnetometer is prompt."""
+    """Fixes of the GPS are 0.1 to 0.2 s old, samples of the IMU 0.15 s."""
     times = ReadingTimes(SENSORS)
     for k in range(750):
         now = 0.004 * k

@@ -125,6 +125,8 @@ def test_load_cells_that_show_load_in_flight_keep_no_mode_and_end_none(time, fau
         exhaustively("part: magnetometer, kind: biased, value: [0, 2.0e-5, 0]", 2),
         exhaustively("part: gps, kind: biased, value: [30, 0, 0]", 1),
         exhaustively("part: gps, kind: biased, quantity: velocity, value: [2.7, 1.8, -0.5]", 2),
+        exhaustively("part: gps, kind: biased, quantity: velocity, value: [0, 0, -0.8]", 1),
+        exhaustively("part: gps, kind: biased, quantity: velocity, value: [0, 0, 0.8]", 2),
         exhaustively("part: height, kind: wrong, value: 30", 2),
     ],
 )

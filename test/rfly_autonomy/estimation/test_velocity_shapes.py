@@ -1,0 +1,118 @@
+# Copyright 2026 rfly_suite maintainers
+# SPDX-License-Identifier: Apache-2.0
+
+"""GPS velocities that step against the IMU are refused, those that grow with time are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rfly_autonomy.estimation import velocity_shapes as shapes
+from rfly_autonomy.estimation.error_state import ERRORS, VELOCITY
+from rfly_autonomy.estimation.filter_records import BOOK, SHAPE_READINGS, STATE
+
+PERIOD = 0.1
+SIGMA = 0.1
+TRUTH = np.array((2.0, 0.5, -0.3))
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch):
+    """Run the kernels as Python, as those without an array of records can't be called from it."""
+    for name, value in vars(shapes).copy().items():
+        if hasattr(value, "py_func"):
+            monkeypatch.setattr(shapes, name, value.py_func)
+
+
+class Flight:
+    """A vehicle that flies at a constant velocity; GPS or IMU are wrong from 3 s on."""
+
+    def __init__(self, seed=None):
+        self.x = np.zeros(1, STATE)[0]
+        self.x.velocity = TRUTH
+        self.book = np.zeros(1, BOOK)[0]
+        self.book.realigned_at = self.book.wheels_time = -10.0
+        self.p = 0.01 * np.eye(ERRORS)
+        draw = np.random.default_rng(seed)
+        self.noise = np.zeros((200, 3)) if seed is None else SIGMA * draw.normal(size=(200, 3))
+        self.refused_after = None
+        self.readings = 0
+
+    def go_on(self, seconds, bias=(0.0, 0.0, 0.0), pull=(0.0, 0.0, 0.0), until_refused=False):
+        """Fly on with a bias of the GPS velocity, m/s, and an error of the IMU, m/s²."""
+        for _ in range(round(seconds / PERIOD)):
+            self.book.time += PERIOD
+            self.book.imu_velocity += PERIOD * np.array(pull)
+            self.x.velocity += PERIOD * np.array(pull)
+            read = TRUTH + bias + self.noise[self.readings]
+            self.readings += 1
+            residual = read - self.x.velocity
+            shapes.judge_steps(self.x, self.book, self.p, residual, SIGMA**2)
+            assert residual == pytest.approx(read - self.x.velocity)
+            if until_refused and self.book.gps_velocity_refused:
+                return
+
+
+@pytest.mark.parametrize("bias", [(0.0, 0.0, -0.8), (0.0, 0.0, 0.4), (0.3, -0.3, 0.0)])
+def test_a_step_is_refused_within_a_second_and_a_half_and_the_velocity_goes_back(bias):
+    for seed in range(3):
+        flight = Flight(seed)
+        flight.go_on(3.0)
+        assert flight.book.gps_velocity_refused == 0.0
+        flight.x.velocity += 0.5 * np.array(bias)  # dragged along
+        flight.go_on(1.5, bias, until_refused=True)
+        assert flight.book.gps_velocity_refused == 1.0
+        assert flight.book.gps_velocity_step == pytest.approx(bias, abs=0.25)
+        assert flight.x.velocity == pytest.approx(TRUTH, abs=0.3)
+        off = flight.x.velocity - TRUTH
+        assert off @ off / flight.p[VELOCITY, VELOCITY] < 21.0, "0.9999 of chi-square"
+
+
+@pytest.mark.parametrize("pull", [(0.0, 0.0, 0.4), (0.5, 0.0, -0.5), (0.0, 3.0, 0.0)])
+def test_a_slope_is_not(pull):
+    """The biased force carries the velocity on as well, so that the innovation is the same."""
+    for seed in range(3):
+        flight = Flight(seed)
+        flight.go_on(1.6)
+        flight.go_on(2.5, pull=pull)
+        assert flight.book.gps_velocity_refused == 0.0
+
+
+def test_the_fall_of_squares_is_that_of_the_regression():
+    flight = Flight(3)
+    flight.go_on(3.0)
+    times = np.arange(SHAPE_READINGS) * PERIOD
+    apart = flight.book.apart.reshape(-1, 3)
+    change = np.zeros(3)
+    for first, slopes in ((4, False), (9, False), (1, True), (7, True)):
+        shape = times >= times[first] - 1e-6
+        if slopes:
+            shape = np.maximum(0.0, times - times[first - 1])
+        design = np.column_stack([np.ones(SHAPE_READINGS), shape])
+        best, left, *_ = np.linalg.lstsq(design, apart, rcond=None)
+        whole = ((apart - apart.mean(axis=0)) ** 2).sum()
+        fall = shapes.fall_by_shape(flight.book, first, slopes, change)
+        assert fall == pytest.approx(whole - left.sum())
+        assert change == pytest.approx(best[1])
+
+
+def test_on_wheels_and_after_new_motion_nothing_is_judged():
+    for field in ("wheels_time", "realigned_at"):
+        flight = Flight(1)
+        flight.go_on(3.0)
+        flight.book[field] = flight.book.time + 0.05
+        flight.go_on(0.1, (0.0, 0.0, -0.8))
+        assert flight.book.apart_count == 0.0
+
+
+def test_a_velocity_that_stepped_is_believed_once_it_has_stepped_back():
+    """Less variance of the estimate lets a refused reading fit though it is still off."""
+    flight = Flight(1)
+    flight.go_on(3.0)
+    flight.go_on(1.5, (0.0, 0.0, -0.8), until_refused=True)
+    for off, refused in ((-0.7, 1.0), (-0.5, 1.0), (-0.2, 0.0)):
+        flight.book.velocity_off = 0.0, 0.0, off
+        shapes.believe_again(flight.book)
+        assert flight.book.gps_velocity_refused == refused
+    assert not flight.book.gps_velocity_step.any()
