@@ -80,6 +80,8 @@ MAX_SPEED = 1000.0
 """Highest speed that may be requested, m/s."""
 MOST_NOTES = 5
 """Number of notes on a mission that are reported."""
+ABORT = "ABORT"
+"""Mode of a land-air vehicle whose controllers carry out their fail-safe."""
 DISARMED = "DISARMED"
 """Mode of a vehicle that reports it and rests."""
 _MISSING = "Preflight Fail: "
@@ -138,6 +140,8 @@ class FlightLogic:
         self._auto_disarm = AutoDisarm(values)
         self._request: ModeRequest | None = None
         self._awaited: AwaitedPhase | None = None
+        self.aborted = False
+        """True while the vehicle's own controllers carry out their fail-safe."""
         self._time = -math.inf
         """Simulated time of the last tick, s; before the first, earlier than any."""
 
@@ -330,6 +334,11 @@ class FlightLogic:
         """Keep the state of a vehicle that reports its mode: it is armed if its controller is."""
         if not self.situation.mode:
             return
+
+        was_aborted = self.aborted
+        self.aborted = self.situation.mode == ABORT
+        if self.aborted and not was_aborted:
+            self._report("ABORT: its controllers gave up; its log and /diagnostics say why")
 
         rests = self.situation.mode == DISARMED
         if self._request is not None:

@@ -217,6 +217,8 @@ class Telemetry:
         state = d.MAV_STATE_ACTIVE if flight.armed else d.MAV_STATE_STANDBY
         if flight.preflight_error() and not flight.armed:
             state = d.MAV_STATE_BOOT
+        if flight.aborted:
+            state = d.MAV_STATE_CRITICAL
 
         return d.MAVLink_heartbeat_message(
             self._type, d.MAV_AUTOPILOT_PX4, flags, mode.custom_mode, state, 3

@@ -502,7 +502,10 @@ def _asked_fleet(name: str, folders: Sequence[str]) -> Fleet:
     """
     if name in shipped_fleets():
         return load_fleet(name)
-    path = resolve_below(name, folders, "file_folders")
+    try:
+        path = resolve_below(name, folders, "file_folders")
+    except ConfigError as error:
+        raise ConfigError(f"{error}; shipped: {', '.join(shipped_fleets())}") from None
     try:
         return load_fleet(path)
     except ConfigError as error:

@@ -159,6 +159,18 @@ def test_a_vehicle_that_reports_its_mode_is_armed_if_its_controller_is(station):
     assert station.pilot.requests[-1] == "disarm"
 
 
+def test_a_fail_safe_of_the_controllers_is_told_once_and_shown_while_it_lasts(station):
+    flight = station.vehicle.flight
+    flight.situation.mode = "DRIVE"
+    station.command(ARM, 1.0)
+    for mode, state, told in [("TAKEOFF", 4, 0), ("ABORT", 5, 1), ("DRIVE", 4, 1), ("ABORT", 5, 2)]:
+        flight.situation.mode = mode
+        station.run(2.1)
+        heartbeats = [m for m in station.heard if m.get_type() == "HEARTBEAT"]
+        assert heartbeats[-1].system_status == state  # MAV_STATE_ACTIVE, MAV_STATE_CRITICAL
+        assert sum(text.startswith("ABORT: ") for text in station.texts) == told
+
+
 @pytest.mark.parametrize(("mode", "shown"), [("LAND", FlightMode.LAND), ("DRIVE", FlightMode.HOLD)])
 def test_a_landing_is_shown_until_the_controller_has_ended_it(station, mode, shown):
     """The vehicle may still roll on its wheels, or its estimate may wander."""

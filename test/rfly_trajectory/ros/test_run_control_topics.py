@@ -238,7 +238,7 @@ def test_another_fleet_is_loaded_and_a_bad_one_is_not(driving):
     peer.spin_until(lambda: starts)
     for fleet, text in (
         (str(bad), "bad.yaml', line 2: cannot be used"),
-        ("no_such_fleet", "no such file"),
+        ("no_such_fleet", "file_folders; shipped: demo_convoy, "),
     ):
         answer = peer.call(LoadFleet, "/trajectory_node/load_fleet", fleet=fleet)
         assert (answer.success, answer.vehicles) == (False, 3)
