@@ -16,7 +16,8 @@ and the speed expected by that lag. A rotor
 Rotors that stand, are weak, stuck or run away have failed. Encoders that repeat all their readings,
 that show jumps of most rotors, or that show most of them fail at once, prove nothing about the
 rotors: they have failed themselves. But if the accelerometer measures the little thrust that they
-show, most rotors do fail at once: the battery gives them no power.
+show, most rotors do fail at once: the battery gives them no power. It gives none either if the
+accelerometer measures far less thrust than is due while no encoder shows anything.
 
 A single rotor that seems to fail may have an encoder that lies. The body shows it: a rotor that is
 slower or faster than expected adds a moment that the flight law's observer finds. If this moment
@@ -95,6 +96,12 @@ NOISY_TIME = 0.3
 SAG_SHARE = 0.8
 """Share of the largest speed that a rotor has on an empty battery."""
 
+POWERLESS_SHARE = 0.5
+"""Measured force as a share of that due below which most rotors have no power."""
+
+POWERLESS_TIME = 0.2
+"""Time below that share after which the battery is at fault, s."""
+
 LONGEST_DOUBT = 1.0
 """Time after which a rotor that seems to fail is named, though the body shows nothing, s.
 
@@ -106,6 +113,9 @@ STANDS_BY_MOTION = 0.4
 
 SOUND_TIME = 2.0
 """Time for which an encoder that lied has to follow its rotor until it is believed, s."""
+
+
+NO_POWER = "the battery gives most rotors too little power"
 
 
 class RotorWatch:
@@ -135,6 +145,9 @@ class RotorWatch:
 
         self.all_lie = False
         """True while no encoder shows anything."""
+
+        self._powerless_for = 0.0
+        """Time for which the rotors have given far too little force, s."""
 
         self._distrusted_for = 0.0
         """Time for which all encoders have to follow until they are believed again, s."""
@@ -210,6 +223,7 @@ class RotorWatch:
             self._watch_speeds(
                 speeds, expected, commanded, force, observer, loads, possible, period
             )
+        self._watch_power(expected, force, period)
         self._watch_motion(expected, force, observer, period)
 
     def update_unmeasured(
@@ -219,6 +233,7 @@ class RotorWatch:
         period = self._begin(time)
         self.all_lie = True
         self._body.reset()
+        self._watch_power(expected, force, period)
         self._watch_motion(expected, force, observer, period)
 
     def watch_ground(self, loads: Floats | None, expected: Floats, period: float) -> None:
@@ -336,6 +351,17 @@ class RotorWatch:
         is_still = self._still_for >= STUCK_TIME - 1e-9
         return np.asarray(is_late & is_still & np.isfinite(speeds))
 
+    def _watch_power(self, expected: Floats, force: float, period: float) -> None:
+        """Find a battery that gives no power while no encoder shows it."""
+        due = self._params.thrust_coefficient * float(np.square(expected).sum())
+        flies = due > POWERLESS_SHARE * self._params.mass * GRAVITY
+        is_low = flies and force < POWERLESS_SHARE * due / self._params.mass
+        self._powerless_for = self._powerless_for + period if is_low and self.all_lie else 0.0
+        if self._powerless_for >= POWERLESS_TIME - 1e-9:
+            self.warnings["battery"] = NO_POWER
+        elif self.all_lie:
+            self.warnings.pop("battery", None)
+
     def _has_lost_thrust(self, expected: Floats, force: float) -> bool:
         """Return whether a measured force, m/s², shows the lower thrust that the encoders show.
 
@@ -371,7 +397,7 @@ class RotorWatch:
         if 2 * int(wrong.sum()) > len(expected):
             # encoders that lie show nothing of the battery
             if self._distrusted_for <= 0.0 and self._has_lost_thrust(expected, force):
-                self.warnings["battery"] = "the battery gives most rotors too little power"
+                self.warnings["battery"] = NO_POWER
                 return
             self._distrusted_for = SOUND_TIME
         if self._distrusted_for > 0.0:
@@ -421,7 +447,7 @@ class RotorWatch:
     ) -> None:
         """Find rotors without an encoder to rely on that fail by the body's motion."""
         motion = self._motion
-        if observer is None or math.isnan(force):
+        if observer is None or math.isnan(force) or self._powerless_for > 0.0:
             motion.reset()
             return
         motion.update(expected, force, observer, period)

@@ -285,6 +285,33 @@ def test_the_accelerometer_tells_a_dead_battery_from_encoders_that_lie(lift, par
     assert not watch.failed
 
 
+@pytest.mark.parametrize("encoders", ["biased", "noisy", "repeated", "off"])
+def test_a_battery_that_dies_while_no_encoder_shows_it_is_named(encoders):
+    """The rotors' thrust falls to a tenth, of which encoders at fault show nothing."""
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    draw = np.random.default_rng(1)
+    named = []
+    for tick in range(300):
+        due = np.full(6, p.hover_speed * (1.0 + 0.03 * math.sin(0.1 * tick)))
+        is_dead = tick >= 150
+        shown = {
+            "biased": due * (0.3 if is_dead else 1.0) + 50.0,
+            "noisy": due + 40.0 * draw.normal(size=6),
+            "repeated": np.full(6, 200.0),
+        }
+        lift = 1.0 if is_dead else 9.8
+        if encoders == "off":
+            watch.update_unmeasured(0.01 * tick, due, lift, None)
+        else:
+            watch.update(0.01 * tick, shown[encoders], due, due, lift)
+        assert not watch.failed
+        if "battery" in watch.warnings:
+            named.append(tick)
+    assert 165 <= named[0] < 180
+    assert named[-1] == 299
+
+
 def test_a_rotor_that_is_stuck_in_a_hover_is_held_by_the_others():
     """A quadrotor keeps its attitude if the stuck rotor's thrust is known, and only then."""
     loop = AttitudeController(VehicleParameters.load("scale_quad"))
