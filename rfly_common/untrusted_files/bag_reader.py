@@ -48,9 +48,13 @@ _ENDINGS = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd")
 def is_bag(path: Path) -> bool:
     """Return whether a path is a folder, or a file that begins as a recording of topics does.
 
-    Raise OSError.
+    An empty file, of a recorder that was killed, goes by its ending. Raise OSError.
     """
-    return path.is_dir() or _start(path).startswith((MAGIC, _SQLITE, _ROS1, _ZSTD))
+    if path.is_dir():
+        return True
+    start = _start(path)
+    is_named = not start and path.name.lower().endswith(_ENDINGS)
+    return is_named or start.startswith((MAGIC, _SQLITE, _ROS1, _ZSTD))
 
 
 def open_bag(path: Path) -> Bag:

@@ -227,6 +227,14 @@ def test_a_definition_in_idl_is_read(tmp_path):
         assert [each.message.data for each in log.messages(["/own"])] == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_one"), [("a.mcap", True), ("A.MCAP", True), ("a.db3", True), ("a.pcap", False)]
+)
+def test_an_empty_file_of_a_killed_recorder_goes_by_its_ending(tmp_path, name, is_one):
+    (tmp_path / name).touch()
+    assert is_bag(tmp_path / name) is is_one
+
+
 def empty(_):
     pass
 
