@@ -30,8 +30,8 @@ def may_touch_soon(
     """
     workspace = new_workspace()
     p = records[0]
-    x = workspace[0].x
     for v in range(states.shape[0]):
+        x = workspace[0].x
         read_row(states[v], p.state_columns, x)
         speed = norm(vector(x.velocity)) + 0.5 * FASTEST_GAIN * duration
         is_slow = speed * duration < STEP_MARGIN and math.isfinite(speed)

@@ -9,7 +9,8 @@ the largest vehicle: one machine code serves all kinds. Public arrays have rows 
 
 Each record of results belongs to one step of the computation. The function that fills it returns
 it, and later steps take it as an argument. The memory comes from `new_workspace`: kernels can't
-return records that they make themselves.
+return records that they make themselves. A record does not keep its memory: numba frees an array
+after the last place that names it, so a loop that uses the record takes it from the array anew.
 """
 
 from __future__ import annotations

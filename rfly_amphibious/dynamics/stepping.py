@@ -94,7 +94,6 @@ def simulate(
     `records`: `kernel_records` of the vehicles' kind.
     """
     workspace = new_workspace()
-    work = aligned_record(workspace[0])
     for v in range(vehicles.x.shape[0]):
         simulate_one(
             v,
@@ -106,7 +105,7 @@ def simulate(
             ground,
             obstacles,
             samples,
-            work,
+            aligned_record(workspace[0]),
         )
 
 
@@ -213,9 +212,9 @@ def derivatives(
     """
     p = records[0]
     workspace = new_workspace()
-    work = aligned_record(workspace[0])
-    parts = parts_of(work, work)
     for v in range(x.shape[0]):
+        work = aligned_record(workspace[0])
+        parts = parts_of(work, work)
         read_row(x[v], p.state_columns, work.x)
         read_row(inputs.controls[v], p.control_columns, work.controls)
         for i in range(p.wheels):
