@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rfly_common.errors import ConfigError
+from rfly_common.errors import ConfigError, RflyError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -127,7 +127,7 @@ def write_array(path: StrPath, array: NDArray[Any]) -> None:
     """
     import numpy as np
 
-    whole = np.ascontiguousarray(array)
+    whole = np.asarray(array, order="C")
     with open_whole(path) as file:
         header = np.lib.format.header_data_from_array_1_0(whole)
         np.lib.format.write_array_header_1_0(file, header)
@@ -179,7 +179,9 @@ def open_whole(path: StrPath) -> Iterator[BinaryIO]:
         os.replace(part, target)
     except BaseException as error:
         part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename in (None, str(part)):
+        if isinstance(error, RflyError) or not isinstance(error, OSError):
+            raise
+        if error.filename in (None, str(part)):
             # the user named the target, not the part; NumPy and Pillow give a text alone
             number = error.errno or errno.EIO
             raise OSError(number, error.strerror or str(error), str(target)) from error

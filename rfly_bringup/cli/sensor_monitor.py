@@ -14,7 +14,7 @@ from rich.table import Table
 from rfly_bringup.terminal import printable
 from rfly_bringup.topic_recording.sensor_log import SensorLog
 from rfly_common.errors import ConfigError, FeedbackError
-from rfly_common.files import check_ending, write_array
+from rfly_common.files import check_ending, write_array, write_whole
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.sensor_payloads import encode_image, sensor_type
 from rfly_ue_bridge.codec.sensor_requests import RequestLayout, VisionSensor, encode_request
@@ -186,10 +186,10 @@ def _write(frame: SensorFrame, number: int, folder: Path) -> None:
     """Write a frame to a folder: a picture as it came, anything else as an array."""
     stem = folder / f"sensor{frame.seq_id}_{number:06d}"
     if frame.form == "jpeg":
-        stem.with_suffix(".jpg").write_bytes(frame.payload)
+        write_whole(stem.with_suffix(".jpg"), frame.payload)
     elif frame.form == "png":
-        stem.with_suffix(".png").write_bytes(frame.payload)
+        write_whole(stem.with_suffix(".png"), frame.payload)
     elif frame.form == "raw":
-        stem.with_suffix(".png").write_bytes(encode_image(frame.data, "png"))
+        write_whole(stem.with_suffix(".png"), encode_image(frame.data, "png"))
     else:
         write_array(stem.with_suffix(".npy"), frame.data)

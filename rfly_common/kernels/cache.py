@@ -65,8 +65,11 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-LONGEST_WAIT = 120.0
-"""Time after which a kernel is compiled though another process compiles it, which may stand, s."""
+LONGEST_WAIT = 60.0
+"""Time for which a process waits for another one that compiles a kernel, and may stand, s.
+
+After that it compiles for itself and waits for none any more.
+"""
 
 _POLL = 0.02
 """Time between two looks at whether it has done so, s."""
@@ -85,6 +88,9 @@ _logger = logging.getLogger(__name__)
 
 class KernelCache(_Cache):
     """Cache of one kernel; it stays empty where no file can be read or written."""
+
+    waits = True
+    """Whether this process waits for another one that compiles the same kernel."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if function.__closure__:
@@ -131,11 +137,13 @@ class KernelCache(_Cache):
     def _write(self, file: Path, payload: bytes) -> None:
         try:
             self._make_folder()
-            with tempfile.NamedTemporaryFile(
-                dir=self._folder, suffix=".part", delete=False
-            ) as part:
-                part.write(sealed(payload, file))
-            os.replace(part.name, file)
+            descriptor, part = tempfile.mkstemp(dir=self._folder, suffix=".part")
+            try:
+                with open(descriptor, "wb") as opened:
+                    opened.write(sealed(payload, file))
+                os.replace(part, file)
+            finally:
+                Path(part).unlink(missing_ok=True)
         except OSError:
             _log_once(
                 f"no file can be written below {user_cache()}: kernels are compiled in each process"
@@ -153,7 +161,7 @@ class KernelCache(_Cache):
         they call while they hold theirs; as none calls itself, no two processes wait for each
         other.
         """
-        if fcntl is None:
+        if fcntl is None or not KernelCache.waits:
             return
         try:
             self._make_folder()
@@ -161,26 +169,25 @@ class KernelCache(_Cache):
         except OSError:  # told when the kernel is written
             return
 
+        # whoever has waited finds the file, or that the other one could not write it
         give_up = time.monotonic() + LONGEST_WAIT
-        while time.monotonic() < give_up:
-            try:
-                fcntl.lockf(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except (BlockingIOError, PermissionError):  # another process holds it
-                time.sleep(_POLL)
-            except OSError:  # a file system without locks
-                break
-        self._turns[file] = turn
-
-    def end_turns(self) -> None:
-        """Let other processes try what could not be compiled here."""
-        for file in list(self._turns):
-            self._end_turn(file)
+        has_waited = False
+        while KernelCache.waits and not _lock(turn):
+            has_waited = True
+            time.sleep(_POLL)
+            if time.monotonic() > give_up:
+                KernelCache.waits = False
+                _log_once(f"another process compiles {file.name} for long, so this one does too")
+        if has_waited:
+            turn.close()
+        else:
+            self._turns[file] = turn
 
     def _end_turn(self, file: Path) -> None:
         turn = self._turns.pop(file, None)
         if turn is not None:
-            file.with_suffix(".turn").unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                file.with_suffix(".turn").unlink()
             turn.close()
 
     def enable(self) -> None:
@@ -227,6 +234,17 @@ def unsealed(content: bytes, file: Path) -> bytes:
     if sealed(payload, file) != content:
         raise ValueError("length or hash do not match")
     return payload
+
+
+def _lock(turn: BinaryIO) -> bool:
+    """Return whether a file is locked now; False while another process has locked it."""
+    try:
+        fcntl.lockf(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def _content(file: Path) -> bytes | None:

@@ -14,7 +14,6 @@ largest number that goes in, not bit by bit. The oracles in `test/oracles` hold 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -90,10 +89,7 @@ class _Notice(event.Listener):
             compiling.tell(function.__name__)
 
     def on_end(self, event: Any) -> None:
-        cache = event.data["dispatcher"]._cache
-        failed = sys.exc_info()[0] is not None  # numba's `is_failed` tells the opposite
-        if failed and isinstance(cache, KernelCache):
-            cache.end_turns()
+        pass
 
 
 event.register("numba:compile", _Notice())

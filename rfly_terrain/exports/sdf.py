@@ -107,7 +107,7 @@ def _shapes(model: Model, folder: Path, number: int) -> list[_Shape]:
         if shape is None:
             uri = f"{MESHES}/model_{number}_part_{index}.stl"
             (folder / MESHES).mkdir(exist_ok=True)
-            (folder / uri).write_bytes(_stl(part))
+            write_whole(folder / uri, _stl(part))
             shape = _Shape("mesh", (), (0.0, 0.0, 0.0), uri)
         shapes.append(shape)
     return shapes
@@ -304,7 +304,7 @@ def write_gazebo_world(
         ("model.config", _config(name, height_map)),
     ):
         ET.indent(root)
-        (folder / xml).write_bytes(ET.tostring(root, "utf-8", xml_declaration=True) + b"\n")
+        write_whole(folder / xml, ET.tostring(root, "utf-8", xml_declaration=True) + b"\n")
 
     error = _largest_error(height_map, gazebo_surface(heights))
     return GazeboFiles(folder / "world.sdf", len(heights.pixels), error)

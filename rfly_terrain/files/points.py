@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
+from rfly_common.config.checks import check_unmasked
 from rfly_common.errors import ConfigError
 from rfly_common.files import StrPath, open_whole, read_regular, write_array
 
@@ -39,6 +40,8 @@ def write_cloud(points: NDArray[np.float32], path: StrPath) -> None:
     """
     if points.ndim != 3 or points.shape[2] != 3:
         raise ValueError(f"points: shape {points.shape}, expected (rows, columns, 3)")
+
+    check_unmasked("points", points)
 
     path = Path(path)
     ending = path.suffix.lower()

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rfly_common.arrays import Bools, Floats
+from rfly_common.config.checks import check_unmasked
 from rfly_common.errors import ConfigError
 from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
 
@@ -66,6 +67,8 @@ def position_of(latitude: ArrayLike, longitude: ArrayLike, origin: GeoPoint) -> 
 
     The two broadcast; two numbers give floats. Raises ValueError for what is no place on the Earth.
     """
+    check_unmasked("latitude", latitude)
+    check_unmasked("longitude", longitude)
     latitudes, longitudes = np.broadcast_arrays(
         np.asarray(latitude, float), np.asarray(longitude, float)
     )
@@ -83,6 +86,8 @@ def position_of(latitude: ArrayLike, longitude: ArrayLike, origin: GeoPoint) -> 
 
 def place_of(x: ArrayLike, y: ArrayLike, origin: GeoPoint) -> tuple[Any, Any]:
     """Return latitude and longitude, degrees, of positions on a map, x east, y north, m."""
+    check_unmasked("x", x)
+    check_unmasked("y", y)
     x_east, y_north = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
     geodetic = ned_to_geodetic(np.stack([y_north, x_east, np.zeros_like(x_east)], axis=-1), origin)
     latitude, longitude = geodetic[..., 0], geodetic[..., 1]

@@ -19,7 +19,7 @@ import pytest
 from rfly_collision.shapes.vehicle_xml import read_vehicle_xml
 from rfly_common import files
 from rfly_common.config.documents import read_config
-from rfly_common.errors import ConfigError, RflyError
+from rfly_common.errors import ConfigError, RflyError, TerrainFileNotFound
 from rfly_common.files import (
     encoded_picture,
     open_regular,
@@ -184,12 +184,14 @@ def test_a_full_disk_leaves_the_old_file_and_no_part(name, write, tmp_path, disk
         np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
         np.arange(12, dtype=np.uint8).reshape(2, 6)[:, ::2],
         np.zeros((0, 3)),
+        np.array(3.0),
     ],
 )
 def test_numpy_reads_a_written_array(array, tmp_path):
     write_array(tmp_path / "a.npy", array)
     found = np.load(tmp_path / "a.npy")
     assert found.dtype == array.dtype
+    assert found.shape == array.shape
     np.testing.assert_array_equal(found, array)
 
 
@@ -199,6 +201,14 @@ def test_an_error_while_writing_leaves_no_file(tmp_path):
         (tmp_path / "absent.txt").read_text()
     assert caught.value.filename == str(tmp_path / "absent.txt")
     assert not list(tmp_path.iterdir())
+
+
+def test_an_error_of_the_suite_keeps_its_type_and_names_no_target(tmp_path):
+    with (
+        pytest.raises(TerrainFileNotFound, match=r"^no map Site$"),
+        open_whole(tmp_path / "out.csv"),
+    ):
+        raise TerrainFileNotFound("no map Site")
 
 
 def test_a_reason_without_a_number_stays(tmp_path):

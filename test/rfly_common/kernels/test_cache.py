@@ -157,25 +157,54 @@ def test_processes_that_start_together_compile_each_kernel_once(tmp_path):
     assert {file.suffix for file in files if file.is_file()} == {".nbc"}
 
 
-FAIL_AND_STAY = """
+HOLD = """
 import numba
 from rfly_example.outer import outer
 try:
     outer("no number")
 except numba.TypingError:
-    print("refused", flush=True)
+    print("holds", flush=True)
 input()
+"""
+WAIT = """
+import logging
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+import numba
+import rfly_common.kernels.cache as cache
+cache.LONGEST_WAIT = 0.1
+from rfly_example.outer import outer
+try:
+    outer("no number")
+except numba.TypingError:
+    print("refused", outer(5.0))
 """
 
 
-def test_who_can_not_compile_a_kernel_lets_others_try(tmp_path):
+def test_a_process_that_stands_while_it_compiles_is_waited_for_once(tmp_path):
+    """It tried a kernel that can't be compiled, and keeps the lock as long as it lives."""
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
-    stays = checkout.start(FAIL_AND_STAY, stdin=subprocess.PIPE)
-    assert stays.stdout.readline() == "refused\n"
-    assert not list((tmp_path / "cache").rglob("*.turn"))
-    out, log = checkout.start(FAIL_AND_STAY, stdin=subprocess.PIPE).communicate("\n", timeout=120)
-    assert out == "refused\n", log
-    stays.communicate("\n", timeout=120)
+    stands = checkout.start(HOLD, stdin=subprocess.PIPE)
+    assert stands.stdout.readline() == "holds\n"
+    out, log = checkout.start(WAIT).communicate(timeout=120)
+    assert out == "refused 11.0\n"
+    assert log.count("for long, so this one does too") == 1
+    stands.communicate("\n", timeout=120)
+
+
+def test_numbas_own_compiled_parts_work_beside_kernels():
+    """A loop that numba lifts out of a plain function has no cache."""
+    import numba
+
+    import rfly_common.kernels.jit  # noqa: F401  listens to numba
+
+    @numba.jit(forceobj=True)
+    def total(numbers):
+        result = 0.0
+        for number in numbers:
+            result += number
+        return result
+
+    assert total([1.0, 2.5]) == 3.5
 
 
 def test_a_killed_process_leaves_its_kernel_to_others(tmp_path):
@@ -193,6 +222,21 @@ def test_where_no_file_can_be_written(tmp_path):
     checkout = Checkout(tmp_path / "one", tmp_path / "file")
     assert checkout.call() == "11.0 11.0 0"
     assert checkout.log.count("kernels are compiled in each process") == 1
+
+
+FULL_DISK = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+from rfly_example.outer import outer
+print(outer(5.0))
+"""
+
+
+def test_a_full_disk_keeps_no_part_of_a_file(tmp_path):
+    checkout = Checkout(tmp_path / "one", tmp_path / "cache")
+    out, log = checkout.start(FULL_DISK).communicate(timeout=120)
+    assert out == "11.0\n", log
+    assert not [file for file in (tmp_path / "cache").rglob("*") if file.is_file()]
 
 
 def test_unused_folders_are_removed(tmp_path):

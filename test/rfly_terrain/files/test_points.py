@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rfly_common.errors import ConfigError
-from rfly_terrain.files.points import Columns, parse_points
+from rfly_terrain.files.points import Columns, parse_points, write_cloud
 
 POINTS = [[100.0, 200.0], [-1.5, 20.0]]
 
@@ -86,6 +87,13 @@ def test_refused_with_file_line_and_reason(text, message):
     with pytest.raises(ConfigError) as refused:
         parse_points(text, "p.csv")
     assert str(refused.value).startswith(message)
+
+
+def test_masked_points_make_no_cloud(tmp_path):
+    points = np.ma.masked_less(np.zeros((2, 3, 3), np.float32), 1.0)
+    with pytest.raises(ValueError, match="points: 18 masked"):
+        write_cloud(points, tmp_path / "a.ply")
+    assert not list(tmp_path.iterdir())
 
 
 def test_more_points_than_wanted():

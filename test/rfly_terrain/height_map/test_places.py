@@ -10,7 +10,7 @@ import pytest
 
 from rfly_common.errors import ConfigError
 from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.places import are_exchanged
+from rfly_terrain.height_map.places import are_exchanged, place_of, position_of
 
 ORIGIN = (46.5, 7.9, 1000.0)
 
@@ -67,6 +67,14 @@ def test_single_places_are_floats():
 def test_no_places_are_refused(place, message):
     with pytest.raises(ValueError, match=message):
         slope_map().altitude_at(*place)
+
+
+def test_masked_places_are_refused():
+    masked = np.ma.array([46.5, 46.6], mask=[False, True])
+    with pytest.raises(ValueError, match="latitude: 1 masked"):
+        position_of(masked, [7.9, 7.9], ORIGIN)
+    with pytest.raises(ValueError, match="y: 1 masked"):
+        place_of([0.0, 1.0], masked, ORIGIN)
 
 
 def test_a_map_without_a_place_says_so():
