@@ -589,7 +589,7 @@ class ChassisController:
             across=across,
             steering=self._steering,
             rate=self._wheel_rate,
-            shown=self._rate_check.agrees(angle, self._wheel_rate, period),
+            shown=self._rate_check.agrees(angle, self._wheel_rate, self._joints_time),
             torque=self._wheel_torque,
             load=self.params.static_load if loads is None else loads,
         )

@@ -140,6 +140,9 @@ class CommandAge:
         self._latest = speeds
         if is_new or repeats or not all_finite(speeds):
             return
+        if time < self._measured_at:  # encoders whose clock was ahead
+            self._measured_at = time
+            self._past.clear()
         period = min(time - self._measured_at, AGE_TIME)
         if period < LOOK_TIME - 1e-9:
             return

@@ -447,8 +447,11 @@ class RotorWatch:
     ) -> None:
         """Find rotors without an encoder to rely on that fail by the body's motion."""
         motion = self._motion
-        if observer is None or math.isnan(force) or self._powerless_for > 0.0:
+        is_powerless = self._powerless_for >= POWERLESS_TIME - 1e-9
+        if observer is None or math.isnan(force) or is_powerless:
             motion.reset()
+            return
+        if self._powerless_for > 0.0:  # noise, or the battery
             return
         motion.update(expected, force, observer, period)
         for rotor in self.by_motion:

@@ -81,6 +81,9 @@ wet ice, 0.05, as a tyre that spins pulls less than at its peak.
 TURN = 2.0 * math.pi
 """Whole turn of a wheel, rad."""
 
+LONGEST_GAP = 0.5
+"""Time between two readings of encoders above which the comparison begins anew, s."""
+
 RATE_AGREES = 0.5
 """Difference of a wheel's rate and that of its angle up to which they agree, rad/s."""
 
@@ -181,16 +184,19 @@ class RateCheck:
     """Comparison of the rates of wheels with their angles: encoders may give rates with a bias."""
 
     def __init__(self, wheels: int) -> None:
+        self._time = math.nan
         self._angle = np.full(wheels, math.nan)
         self._rate = np.full(wheels, math.nan)
         self._apart = np.zeros(wheels)
         """Rates of the angles beyond those shown, averaged, (wheels,), rad/s."""
 
-    def agrees(self, angle: Floats, rate: Floats, dt: float) -> Bools:
-        """Return whether rates, rad/s, agree with angles, rad, dt seconds later, all (wheels,).
+    def agrees(self, angle: Floats, rate: Floats, time: float) -> Bools:
+        """Return whether rates, rad/s, agree with angles, rad, at a time, s, all (wheels,).
 
         A rate may be that at its time, or the mean one since the last time.
         """
+        dt = time - self._time
+        self._time = time
         turned = angle - self._angle
         low = np.minimum(rate, self._rate) * dt
         high = np.maximum(rate, self._rate) * dt
@@ -198,7 +204,9 @@ class RateCheck:
         beyond -= TURN * np.round(beyond / TURN)  # angles may be wrapped
         self._angle = angle
         self._rate = rate
-        if all_finite(beyond) and dt > 0.0:
+        if not 0.0 < dt < LONGEST_GAP:
+            self._apart = np.zeros(len(angle))
+        elif all_finite(beyond):
             share = -math.expm1(-dt / GROUND_TIME)
             self._apart = self._apart + share * (beyond / dt - self._apart)
         return np.abs(self._apart) < RATE_AGREES

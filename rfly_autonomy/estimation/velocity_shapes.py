@@ -34,7 +34,10 @@ CLEARLY_NO_SLOPE = 16.0
 POOR_FIT = 2.5
 """Mean square left by a step, in variances of a reading, from which it is another shape."""
 STEP_FLOOR = 0.1
-"""Standard deviation of a velocity that the IMU has carried on since before a step, m/s."""
+"""Least standard deviation of a reading against the IMU: what 0.025 s are at 4 m/s², m/s.
+
+Also that of a velocity that the IMU has carried on since before a step.
+"""
 BIAS_TIME = 20.0
 """Time with which the bias that is taken off the IMU follows the estimated one, s."""
 LONGEST_SILENCE = 0.5
@@ -208,6 +211,7 @@ def judge_steps(x: Any, book: Any, p: Any, residual: Any, variance: float) -> No
     book.may_step = 0.0
     if book.gps_velocity_refused != 0.0:
         return
+    variance = max(variance, STEP_FLOOR * STEP_FLOOR)
     change = np.zeros(3)
     first = find_step(book, variance, change)
     if first > 0:

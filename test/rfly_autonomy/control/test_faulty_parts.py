@@ -685,6 +685,24 @@ def test_of_two_rotors_on_one_axis_one_is_named_by_the_motion(rotor):
     assert motion.speeds[named] < 0.4 * params.hover_speed, "it stands"
 
 
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+def test_noise_of_the_force_hides_no_rotor_that_stops_unseen(noise):
+    """Single samples below half the thrust that is due are no battery that dies."""
+    params = VehicleParameters.load("scale")
+    watch = RotorWatch(params)
+    observer = MomentObserver(params, np.full(3, 5.0))
+    expected = np.full(6, params.hover_speed)
+    lost = rotor_matrix(params)[:3, 2] * params.hover_speed**2
+    draw = np.random.default_rng(2)
+    for k in range(400):
+        has_stopped = k >= 200
+        observer.moment[:2] += -np.expm1(-0.05) * (-has_stopped * lost[1:] - observer.moment[:2])
+        force = GRAVITY - has_stopped * lost[0] / params.mass + noise * draw.normal()
+        watch.update_unmeasured(0.01 * k, expected, force, observer)
+        assert "battery" not in watch.warnings
+    assert set(watch.failed) == {2}
+
+
 def test_silent_encoders_accuse_no_rotor_that_the_flight_law_makes_up_for():
     """One gives a quarter less, 12 N at 0.68 m; climbs and turns change thrust and inflow."""
     rig = Rig("scale", airborne=3.0, noise=True)

@@ -111,6 +111,17 @@ def test_the_age_is_prompt_again_with_the_commands():
     assert link.speeds(-0.1) == pytest.approx(turning(1.9), abs=0.6)
 
 
+def test_encoders_whose_clock_leaps_ahead_and_back_show_an_age_again():
+    link = CommandAge(6, 256.0)
+    for tick in range(1500):
+        time = 0.004 * (tick + 1)
+        late = 0.1 if time > 3.0 else 0.0
+        link.go_on(turning(time), 0.004)
+        if tick % 3 == 0:
+            link.measure(turning(time - late), 30.0 if 1.0 < time < 2.0 else 0.0)
+    assert link.age == pytest.approx(0.1, abs=0.011)
+
+
 def test_commands_that_rest_show_no_age():
     """Nor do rotors that all have less than they should, as on an empty battery."""
     link = CommandAge(6, 256.0)

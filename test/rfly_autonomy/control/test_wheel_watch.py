@@ -151,7 +151,7 @@ def test_a_rate_that_its_angle_does_not_show_is_no_fault_of_a_drive(counts):
         time = dt * tick
         angle = np.array((27.0 * time, 0.5 * 800.0 * time**2))
         spun = 800.0 * (time - 0.5 * dt * counts)
-        shown = check.agrees(angle, np.array((27.0 + 5.0 * (tick >= 50), spun)), dt)
+        shown = check.agrees(angle, np.array((27.0 + 5.0 * (tick >= 50), spun)), time)
         assert shown.tolist() == [tick < 52, True]
 
     watch = WheelWatch(PARAMS)
@@ -159,6 +159,17 @@ def test_a_rate_that_its_angle_does_not_show_is_no_fault_of_a_drive(counts):
         lies = wheels((0.2, 0.0, 0.0, 0.0), 0.1)._replace(shown=np.arange(4) > 0)
         watch.update(lies, 3.0, 0.02, 0.01)
     assert not watch.faults
+
+
+@pytest.mark.parametrize("rate", [3.0, 5.0, 8.0, 100.0])
+def test_encoders_of_any_rate_show_what_wheels_do(rate):
+    """The second reading with 5 rad/s too much shows it. A pause of ten seconds hides nothing."""
+    check = RateCheck(1)
+    for tick in range(40):
+        time = tick / rate + 10.0 * (tick >= 20)
+        lie = 5.0 * (tick >= 30)
+        shown = check.agrees(np.array([27.0 * time]), np.array([27.0 + lie]), time)
+        assert bool(shown[0]) is (tick <= 30 or (rate == 100.0 and tick < 32))
 
 
 def test_slips_from_before_an_assisted_drive_count_no_more():
