@@ -129,9 +129,11 @@ def test_on_ice_only_what_the_ground_cannot_do_is_a_fault(slip, torque, more, fa
     assert list(watch.faults) == ([] if fault is None else [fault])
 
 
-@pytest.mark.parametrize(("torque", "fault"), [(1.5, True), (0.9, False)])
+@pytest.mark.parametrize(("torque", "fault"), [(1.5, True), (1.05, True), (0.9, False)])
 def test_a_bend_on_ground_that_is_no_ice_hides_no_brake(torque, fault):
     """1.5 N m are 18 % of the load of 75 N at 0.11 m, more than ice takes, and 0.9 N m are 11 %.
+
+    1.05 N m are 12.7 %: a drive on grippy ground with a brake that drags by 5 N m takes as much.
 
     By 0.5 m/s across, wheels that are steered by 0.25 rad would seem to slip by 6 % at 2 m/s.
     """
