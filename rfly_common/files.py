@@ -35,7 +35,8 @@ MAX_CELLS = 100_000_000
 
 _KNOWN_ENDING = re.compile(
     r"\.(asc|bmp|bt|csv|db3|gif|hgt|jpe?g|json|lua|mat|mcap|np[yz]|onnx|osm|params?|parm|parquet|"
-    r"pcap(ng)?|pcd|pdf|plan|ply|png|px4|sdf|svg|tiff?|urdf|waypoints|webp|xlsx|xml|xyz|ya?ml|zip)"
+    r"pcap(ng)?|pcd|pdf|pgm|plan|ply|png|px4|sdf|svg|tiff?|urdf|waypoints|webp|xlsx|xml|xyz|ya?ml|"
+    r"zip)"
 )
 """Endings that say what a file holds, of kinds that the commands read or write or users expect."""
 
@@ -100,13 +101,21 @@ def check_folder(path: StrPath) -> None:
 def check_ending(path: StrPath, *endings: str, hint: str = "") -> None:
     """Raise ConfigError for a name with the ending of another kind of file than `endings` are.
 
-    Case does not count. A name without an ending, or with an unknown one, may hold anything. No
-    `endings`: the name is that of a folder.
+    Case does not count. A name without an ending, or with an unknown one, may hold anything.
     """
     ending = Path(path).suffix.lower()
     if _KNOWN_ENDING.fullmatch(ending) and ending not in endings:
-        right = f"a name that ends in {' or '.join(endings)}" if endings else "the name of a folder"
-        raise ConfigError(f"{path}: expected {right}{hint}")
+        raise ConfigError(f"{path}: expected a name that ends in {' or '.join(endings)}{hint}")
+
+
+def with_ending(path: StrPath, *endings: str) -> Path:
+    """Return a path that has one of the endings, by appending the first where it has none of them.
+
+    "site.v2" keeps its whole name. Raises ConfigError as `check_ending` does.
+    """
+    check_ending(path, *endings)
+    file = Path(path)
+    return file if file.suffix.lower() in endings else file.with_name(file.name + endings[0])
 
 
 def write_text(path: StrPath, text: str) -> None:

@@ -40,6 +40,7 @@ from rfly_missions.mission.legs import (
     steps_of_file,
 )
 from rfly_terrain.height_map.height_map import HeightMap
+from rfly_terrain.map_files.search import map_name
 from rfly_terrain.tiles.open_terrain import load_terrain
 from rfly_terrain.world.weather import CLEAR, Weather
 from rfly_terrain.world.world import World
@@ -437,9 +438,9 @@ class _ScenarioReader:
         with self._naming("world"):
             world = load_world(self._beside(self._content["world"]))
 
-        wanted = Path(world.map).stem
+        wanted = map_name(world.map)
         name = self._content.get("map", "")
-        if wanted and wanted != Path(name).stem:
+        if wanted and wanted != map_name(name):
             where = f"on the map {name!r}" if name else "on level ground"
             self._fail(
                 ("world",),

@@ -14,7 +14,7 @@ from rich.table import Table
 from rfly_bringup.terminal import printable
 from rfly_bringup.topic_recording.sensor_log import SensorLog
 from rfly_common.errors import ConfigError, FeedbackError
-from rfly_common.files import check_ending, write_array, write_whole
+from rfly_common.files import write_array, write_whole
 from rfly_common.startup import stop_by_signal
 from rfly_ue_bridge.codec.sensor_payloads import encode_image, sensor_type
 from rfly_ue_bridge.codec.sensor_requests import RequestLayout, VisionSensor, encode_request
@@ -87,7 +87,6 @@ class SensorMonitor:
 
         self._layout = layout
         self._save = save
-        check_ending(save or "")
         self._log = None if mcap is None else SensorLog(mcap)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)

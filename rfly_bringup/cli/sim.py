@@ -596,7 +596,7 @@ def px4_params(
     from rfly_amphibious.vehicle.parameters import VehicleParameters
     from rfly_mavlink.autopilots.px4_parameters import parameter_text, px4_parameters
 
-    options.check_target(file, overwrite, ".px4")
+    options.check_target(file, overwrite, ".px4", ".params")
     params = VehicleParameters.load(vehicle)
     aboard = SensorParameters.for_vehicle(params.name, sensors)
     text = parameter_text(px4_parameters(params, aboard), vehicle, aboard.name)

@@ -15,7 +15,6 @@ from rfly_bringup.cli import options
 from rfly_bringup.cli.world import read_world
 from rfly_bringup.terminal import progress_bar
 from rfly_common.errors import ConfigError
-from rfly_common.files import check_ending
 
 if TYPE_CHECKING:
     from rfly_terrain.files.dem_import import ImportFacts
@@ -158,6 +157,7 @@ def _imported_array(given: ImportOptions, gaps: "list[Gaps]") -> "HeightMap":
     """Return the map of an array; `gaps` gets what it lacked."""
     from rfly_terrain.files.arrays import import_array
     from rfly_terrain.files.raster_file import metres_per_unit
+    from rfly_terrain.map_files.search import map_name
 
     return import_array(
         given.source,
@@ -168,7 +168,7 @@ def _imported_array(given: ImportOptions, gaps: "list[Gaps]") -> "HeightMap":
         metres=metres_per_unit(given.unit) if given.unit else 1.0,
         nodata=void(given.nodata),
         fill_nodata=given.fill_nodata,
-        name=given.out.stem,
+        name=map_name(given.out),
         on_read=gaps.append,
     )
 
@@ -176,6 +176,7 @@ def _imported_array(given: ImportOptions, gaps: "list[Gaps]") -> "HeightMap":
 def _imported_raster(given: ImportOptions, facts: "list[ImportFacts]") -> "HeightMap":
     """Return the map of an elevation model; `facts` gets what was done to it."""
     from rfly_terrain.files.dem_import import import_dem
+    from rfly_terrain.map_files.search import map_name
 
     altitude: float | Literal["ground"] = "ground"
     if given.origin_altitude != "ground":
@@ -194,7 +195,7 @@ def _imported_raster(given: ImportOptions, facts: "list[ImportFacts]") -> "Heigh
             origin_altitude=altitude,
             fill_nodata=given.fill_nodata,
             resampling=given.resampling.value,
-            name=given.out.stem,
+            name=map_name(given.out),
             progress=progress,
             on_read=facts.append,
         )
@@ -327,7 +328,6 @@ def export(
         raise typer.BadParameter("--world is for --sdf FOLDER")
 
     options.check_target(out, overwrite)
-    check_ending(sdf or "")
 
     # the map, placed on the earth
     placed, folders = read_world(world, given.search_path)
@@ -458,7 +458,6 @@ def tile(given: TileArguments) -> None:
         rfly terrain tile /data/*.tif --out /data/Coast --dask tcp://10.0.0.5:8786
     """
     options.check_cluster(given.jobs, given.dask)
-    check_ending(given.out)
     from rfly_terrain.tiles.make_tiles import TileOptions, make_tiles
     from rfly_terrain.tiles.mosaic import MosaicOptions
 

@@ -305,10 +305,11 @@ def _ground_of_world(settings: Mapping[str, str], facts: Facts) -> dict[str, Any
     """
     if not settings["world"]:
         return {}
+    from rfly_terrain.map_files.search import map_name
     from rfly_terrain.world.world_file import load_world
 
     wanted = load_world(settings["world"]).map
-    if wanted and Path(wanted).stem != Path(facts.map).stem:
+    if wanted and map_name(wanted) != map_name(facts.map):
         here = f"on the map {facts.map!r}" if facts.map else "on level ground"
         raise ValueError(
             f"world: {settings['world']!r} is made for the map {wanted!r}, the scenario "

@@ -96,11 +96,14 @@ def check_parameter_file(path: str, nodes: Sequence[StartedNode] = ()) -> list[s
     """Return a sentence for each name in a parameter file that none of these nodes has.
 
     Raise ConfigError with file and line for a file that no node could read, or a value of a wrong
-    type.
+    type; also for a file without any ros__parameters.
     """
+    sections = read_parameter_file(path)
+    if not sections:
+        raise ConfigError(f"{path}: holds no parameters, expected NODE: {{ros__parameters: {{…}}}}")
     by_name = {f"/{node.label}": node.executable for node in nodes if node.package == "rfly_suite"}
     warnings = []
-    for section in read_parameter_file(path):
+    for section in sections:
         takers = {by_name[name] for name in by_name if section.fits(name)}
         meant = "" if takers else similar_node(section.node, by_name)
         if meant:

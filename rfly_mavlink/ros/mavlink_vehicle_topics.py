@@ -339,8 +339,11 @@ class MavlinkVehicleTopics:
         return time.monotonic() - self._heard_at
 
     def update(self, wall: float) -> None:
-        """Prepare a tick: time without a pose, gains, battery."""
-        self.vehicle.flight.situation.silence = self.silence_s
+        """Prepare a tick: time without a pose, mode, gains, battery."""
+        situation = self.vehicle.flight.situation
+        situation.silence = self.silence_s
+        if situation.mode and not self._node.count_publishers(f"{self.name}/mode"):
+            situation.mode = ""  # its controller has ended
         if self._gains is not None:
             self._gains.update(wall)
         if wall - self._battery_sent_at >= BATTERY_PERIOD_S:

@@ -333,6 +333,7 @@ class FlightLogic:
     def _follow_mode(self) -> None:
         """Keep the state of a vehicle that reports its mode: it is armed if its controller is."""
         if not self.situation.mode:
+            self.aborted = False
             return
 
         was_aborted = self.aborted

@@ -80,7 +80,7 @@ class Situation:
     terrain: PlacedTerrain | None = None
     """The map."""
     mode: str = ""
-    """DISARMED, DRIVE, FLIGHT …; "": the vehicle reports none."""
+    """DISARMED, DRIVE, FLIGHT …; "": the vehicle reports none, or none any more."""
     shown: MissionMode = MissionMode.ARMED
     """Mode of the item that it flies, for any client."""
     item: MissionItem | None = None

@@ -94,6 +94,12 @@ def find_map(
         ) from None
 
 
+def map_name(path: StrPath) -> str:
+    """Return the name of a map without folder and extension; another dot is part of the name."""
+    file = Path(path)
+    return file.stem if file.suffix.lower() in (*_EXTENSIONS, ".tif", ".tiff") else file.name
+
+
 def is_web(name: StrPath) -> bool:
     """Return whether a name is an address of a web server."""
     return os.fspath(name).lower().startswith(("http://", "https://"))

@@ -26,6 +26,7 @@ from rfly_common.files import (
     StrPath,
     encoded_picture,
     read_regular,
+    with_ending,
     write_text,
     write_whole,
 )
@@ -201,9 +202,12 @@ def load_map(path: StrPath) -> MapImage:
 def save_map(
     path: StrPath, cells: Bools, cell_size: float, origin: Sequence[float], image_format: str
 ) -> None:
-    """Write `path` with the ending .yaml and its image next to it; `cell_size` in metres."""
+    """Write map_server's yaml and its image next to it; `cell_size` in metres.
+
+    A `path` with neither .yaml nor .yml gets .yaml. Raises ConfigError for other kinds of files.
+    """
     image = cells_to_image(cells * np.int8(100))
-    _save(Path(path).with_suffix(".yaml"), image, "trinary", cell_size, origin, image_format)
+    _save(path, image, "trinary", cell_size, origin, image_format)
 
 
 def save_costs(
@@ -215,17 +219,14 @@ def save_costs(
 ) -> None:
     """Write costs −1 … 100, top row first, in the mode "raw", which map_server reads unchanged.
 
-    Grey levels are costs, 255 is unknown. The yaml keeps the ending of `path` where that is .yml or
-    .yaml, in any case.
+    Grey levels are costs, 255 is unknown. `path` as in `save_map`.
     """
-    file = Path(path)
-    file = file if file.suffix.lower() in (".yml", ".yaml") else file.with_suffix(".yaml")
     image = np.where(costs < 0, 255, costs).astype(np.uint8)
-    _save(file, image, "raw", cell_size, origin, image_format)
+    _save(path, image, "raw", cell_size, origin, image_format)
 
 
 def _save(
-    file: Path,
+    path: StrPath,
     image: NDArray[np.uint8],
     mode: str,
     cell_size: float,
@@ -234,6 +235,7 @@ def _save(
 ) -> None:
     if image_format not in ("pgm", "png"):
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
+    file = with_ending(path, ".yaml", ".yml")
 
     encoded = encoded_picture(image_format, image)
 

@@ -511,7 +511,7 @@ class BinaryOccupancyMap(MapFrames):
     def save(self, path: StrPath, image_format: str = "pgm") -> None:
         """Write map_server's files: the .yaml, and next to it the image, pgm or png.
 
-        `path` gets the ending .yaml.
+        `path` gets the ending .yaml where it has none.
         """
         from rfly_terrain.occupancy.files import save_map
 

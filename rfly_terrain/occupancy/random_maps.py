@@ -206,7 +206,8 @@ def load_mat_maps(path: StrPath) -> Maps:
     more than 100,000,000 numbers in all.
     """
     file = Path(path)
-    file = file if file.suffix else file.with_suffix(".mat")
+    if file.suffix.lower() != ".mat" and not file.is_file():
+        file = file.with_name(f"{file.name}.mat")
     if not file.is_file():
         if file.name == EXAMPLE_MAPS:
             return example_maps()

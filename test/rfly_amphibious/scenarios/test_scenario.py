@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rfly_amphibious.dynamics.wind import Wind
@@ -20,7 +21,7 @@ from rfly_common.errors import ConfigError
 from rfly_missions import MissionItem
 from rfly_missions.mission.files import Mission, write_mission
 from rfly_missions.mission.legs import DriveLeg, FlyLeg
-from rfly_terrain import HeightMap
+from rfly_terrain import HeightMap, write_map
 from rfly_terrain.world.weather import Weather
 
 GOOD = """version: 1
@@ -91,6 +92,22 @@ def test_what_stands_there_is_a_world_beside_it_and_of_its_map(tmp_path):
         among("hill.yaml")
     with pytest.raises(ConfigError, match=r"s.yaml:3: world: world 'atlantis': no such file"):
         among("atlantis")
+
+
+def test_a_dot_in_the_name_of_a_map_is_part_of_it(tmp_path):
+    """A world for Site.v1 is none for Site.v2."""
+    write_map(
+        np.zeros((9, 9)), tmp_path / "Site.v2", origin_x=-80, origin_y=-80, step_x=20, step_y=20
+    )
+    text = GOOD.replace("vehicle: scale", "vehicle: scale\nmap: Site.v2.txt\nworld: w.yaml")
+
+    def on_map_of(name: str) -> Scenario:
+        (tmp_path / "w.yaml").write_text(f"version: 1\nmap: {name}\nobjects: []\n", "utf-8")
+        return Scenario.parse(text.encode(), "s.yaml", "s", tmp_path, (tmp_path,))
+
+    assert on_map_of("Site.v2").world is not None
+    with pytest.raises(ConfigError, match=r"made for the map 'Site.v1', .* the map 'Site.v2.txt'"):
+        on_map_of("Site.v1")
 
 
 def test_without_a_heading_it_looks_at_the_first_way_point():

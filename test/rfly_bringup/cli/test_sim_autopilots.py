@@ -35,6 +35,7 @@ def test_the_sensors_are_the_vehicles(rfly):
     assert rfly("px4-params", "car.px4", "--vehicle", "full") == (0, "car.px4\n", "")
     settings = px4_parameters(VehicleParameters.load("full"), SensorParameters.load("full"))
     assert Path("car.px4").read_text("utf-8") == parameter_text(settings, "full", "full")
+    assert rfly("px4-params", "car.params", "--vehicle", "full")[0] == 0
     assert "car.px4 exists" in rfly("px4-params", "car.px4")[2]
     assert rfly("ardupilot-params", "quad.parm") == (0, "quad.parm\n", "")
     assert "INS_POS1_X 0.05\n" in Path("quad.parm").read_text("utf-8")

@@ -528,9 +528,9 @@ def test_export_for_gazebo_and_a_file_at_once(rfly):
 def test_export_for_gazebo_with_what_stands_there(rfly):
     """The objects stand on the world's map, unless another one is named."""
     for words, ground in (((), "RollingHills"), (("E",), "E"), (("--map", "E"), "E")):
-        code, _, err = rfly("export", *words, "--sdf", "w", "--world", "pillars", "--overwrite")
+        code, _, err = rfly("export", *words, "--sdf", "w.sdf", "--world", "pillars", "--overwrite")
         assert (code, err) == (0, "")
-        text = Path("w/world.sdf").read_text(encoding="utf-8")
+        text = Path("w.sdf/world.sdf").read_text(encoding="utf-8")
         assert f'<model name="{ground}_objects">' in text
         assert text.count("<cylinder>") > 200
 

@@ -202,10 +202,14 @@ def test_a_second_up_on_the_same_domain_says_so(domain_id, tmp_path):
         assert first.end() == 0
 
 
-@pytest.mark.parametrize("content", ["a: [", "- 1", b"\xff"], ids=["broken", "a list", "no text"])
-def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
+@pytest.mark.parametrize(
+    "content",
+    [b"a: [", b"- 1", b"\xff", b"", b"# later\n", b"a: {}"],
+    ids=["broken", "a list", "no text", "empty", "a comment", "a node"],
+)
+def test_a_parameter_file_that_changes_nothing_is_named(tmp_path, content):
     path = tmp_path / "params.yaml"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"params_file: .*params\.yaml:"):
         check_params_file(str(path), [])
 

@@ -423,3 +423,28 @@ def test_vehicles_beside_an_autopilot_have_other_system_ids(domain_id, peer):
     with NodeProcess("mavlink_node", domain_id, {"port": "0", **parameters}) as node:
         peer.spin_until(lambda: "for ground stations" in node.output)
         assert "11 a, 7 b, 13 c" in node.output
+
+
+def test_an_abort_ends_with_the_controller_that_reports_it(domain_id, peer):
+    from mavlink_station import StationSocket
+    from node_harness import NodeProcess
+    from pymavlink.dialects.v20 import common as d
+    from rfly_suite.msg import VehicleMode
+
+    from rfly_common.ros.qos import LATCHED
+
+    with StationSocket(peer) as station:
+        parameters = {"vehicles": "[duck]", "duck.uav_type": "land-air", "port": "0"}
+        targets = f"['127.0.0.1:{station.port}']"
+        with NodeProcess("mavlink_node", domain_id, {**parameters, "targets": targets}) as node:
+            modes = peer.publisher(VehicleMode, "duck/mode", LATCHED)
+
+            def shows(status):
+                heartbeat = station.last("HEARTBEAT")
+                return heartbeat is not None and heartbeat.system_status == status
+
+            modes.publish(VehicleMode(mode="ABORT"))
+            peer.spin_until(lambda: shows(d.MAV_STATE_CRITICAL))
+            peer.node.destroy_publisher(modes)
+            peer.spin_until(lambda: shows(d.MAV_STATE_ACTIVE))
+    assert "Traceback" not in node.output

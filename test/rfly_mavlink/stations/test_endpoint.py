@@ -163,7 +163,8 @@ def test_a_fail_safe_of_the_controllers_is_told_once_and_shown_while_it_lasts(st
     flight = station.vehicle.flight
     flight.situation.mode = "DRIVE"
     station.command(ARM, 1.0)
-    for mode, state, told in [("TAKEOFF", 4, 0), ("ABORT", 5, 1), ("DRIVE", 4, 1), ("ABORT", 5, 2)]:
+    modes = ("TAKEOFF", "ABORT", "DRIVE", "ABORT", "")
+    for mode, state, told in zip(modes, (4, 5, 4, 5, 4), (0, 1, 1, 2, 2), strict=True):
         flight.situation.mode = mode
         station.run(2.1)
         heartbeats = [m for m in station.heard if m.get_type() == "HEARTBEAT"]

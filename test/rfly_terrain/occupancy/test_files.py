@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import yaml
 
-from rfly_common.errors import TerrainFileNotFound, TerrainFormatError
+from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
 from rfly_terrain import BinaryOccupancyMap, cells_to_image, image_to_cells
 from rfly_terrain.occupancy.files import load_map
 
@@ -71,6 +71,30 @@ def test_the_saved_image_is_what_map_saver_writes(tmp_path):
     assert (tmp_path / "office.pgm").read_bytes() == (
         b"P5\n4 3\n255\n" + bytes([0, 254, 254, 254, 254, 0, 254, 254, 254, 254, 254, 0])
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("site.v2", {"site.v2.yaml", "site.v2.png"}),
+        ("site", {"site.yaml", "site.png"}),
+        ("site.yml", {"site.yml", "site.png"}),
+        ("site.v2.YAML", {"site.v2.YAML", "site.v2.png"}),
+    ],
+)
+def test_a_dot_in_a_name_is_part_of_it(tmp_path, name, files):
+    """site.v2 and site.v3 are two maps."""
+    BinaryOccupancyMap.from_matrix(MATRIX).save(tmp_path / name, "png")
+    assert {file.name for file in tmp_path.iterdir()} == files
+    (table,) = (file for file in tmp_path.iterdir() if file.suffix != ".png")
+    np.testing.assert_array_equal(BinaryOccupancyMap.load(table).occupancy_matrix(), MATRIX)
+
+
+@pytest.mark.parametrize("name", ["site.csv", "site.png"])
+def test_no_map_is_written_under_the_name_of_another_kind(tmp_path, name):
+    with pytest.raises(ConfigError, match=r"expected a name that ends in \.yaml or \.yml"):
+        BinaryOccupancyMap.from_matrix(MATRIX).save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_map_of_map_saver(tmp_path):

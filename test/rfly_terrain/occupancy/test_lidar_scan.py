@@ -94,6 +94,9 @@ def test_maps_of_a_mat_file(tmp_path):
 
     assert set(maps) == {"walls", "flags", "bytes"}
 
+    (tmp_path / "maps.v2.mat").write_bytes(file.read_bytes())
+    assert set(load_mat_maps(tmp_path / "maps.v2")) == set(maps)
+
     occupancy = BinaryOccupancyMap(matlab_mapping.load(tmp_path / "maps").flags, 2)
     assert np.array_equal(occupancy.occupancy_matrix(), walls > 0)
 
