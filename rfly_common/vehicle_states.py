@@ -28,6 +28,9 @@ MAX_MOTORS = 8
 QUATERNION_NORM_TOLERANCE = 1e-3
 NOT_FINITE = "not_finite"
 BAD_QUATERNION = "bad_quaternion"
+TOO_FAR = "too_far"
+FARTHEST = 1e8
+"""Distance from the origin, m, twice around the Earth: a position beyond it is refused."""
 
 
 _FIELDS: tuple[tuple[str, np.dtype[Any], int | None, float], ...] = (

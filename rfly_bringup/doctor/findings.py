@@ -600,6 +600,11 @@ _EXPLAINED: Mapping[Reason, Finding | _Explain] = {
         "{subject}: states are dropped for their orientation",
         "its orientation is no rotation: fill in x, y, z, w of length 1 (no turn: 0, 0, 0, 1)",
     ),
+    Reason.TOO_FAR: Finding(
+        "status:{node}:too_far:{subject}",
+        "{subject}: states are dropped for their position",
+        "it is too far from the map: give metres in the map's frame, not the Earth's",
+    ),
     Reason.UNKNOWN_PARAMETER: _unknown_parameter,
     Reason.STALE: _OLD_STAMPS,
     Reason.TOO_OLD: _OLD_STAMPS,

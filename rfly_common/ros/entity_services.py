@@ -45,6 +45,7 @@ from rfly_common.frames import (
 from rfly_common.ros.simulation_services import NO_GROUND, result
 from rfly_common.ros.stamps import fill_header
 from rfly_common.transform_buffer import WORLD
+from rfly_common.vehicle_states import FARTHEST
 
 # <regex.h> of glibc
 _REG_EXTENDED = 1
@@ -276,11 +277,15 @@ def axes_of(frame: str, axes: Callable[[str], str | None]) -> str:
 def msg_to_pose(message: Any, axes: str) -> Pose:
     """Return a pose in ENU.
 
-    Raises PlacementError if numbers are not finite, or the quaternion has not the length 1.
+    Raises PlacementError if numbers are not finite or too large, or the quaternion has not the
+    length 1.
     """
     p = message.position
     q = message.orientation
     position = finite_array("position", (p.x, p.y, p.z), error=PlacementError)
+    if np.abs(position).max() > FARTHEST:
+        text = f"position: {position.tolist()}, expected numbers up to {FARTHEST:g}"
+        raise PlacementError(text)
     orientation = unit_quaternion("orientation", (q.x, q.y, q.z, q.w), error=PlacementError)
 
     if axes == "ned":

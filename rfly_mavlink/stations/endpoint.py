@@ -48,6 +48,7 @@ from rfly_missions.mission.mavlink_items import (
     ABSOLUTE_FRAMES,
     GLOBAL_FRAMES,
     LOCAL_NED,
+    MAX_AWAY,
     TERRAIN_FRAMES,
 )
 
@@ -251,8 +252,9 @@ class MavlinkVehicle:
         elif not mask & _NO_VELOCITY:
             velocity = self._setpoint_velocity(message)
 
-        values = place or velocity
-        if values is not None and all(map(math.isfinite, values)) and not math.isinf(yaw):
+        values = place or velocity or (math.nan,)
+        is_near = all(abs(value) <= MAX_AWAY for value in values)  # False for NaN too
+        if is_near and not math.isinf(yaw):
             self.flight.take_setpoint(FlightSetpoint(place, velocity, yaw))
 
     def _take_attitude(self, message: Any) -> None:

@@ -30,6 +30,7 @@ from rfly_common.frames import (
 )
 from rfly_common.ros.stamps import fill_header
 from rfly_common.transform_buffer import FrameToWorld
+from rfly_common.vehicle_states import FARTHEST
 from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.runner import RunnerState
 from rfly_missions.followers.multirotor import Follower
@@ -38,8 +39,6 @@ from rfly_missions.mission.geofence import FenceCircle, FencePolygon, FlightArea
 from rfly_missions.mission.items import FlownMission, MissionItem, MissionMode, Ned
 from rfly_terrain.ros.plan_msgs import pose_messages
 
-FARTHEST = 1e8
-"""Distance from the origin, m, twice around the Earth: a position beyond it is refused."""
 NO_POSE = f"not finite, no unit quaternion, or beyond {FARTHEST:g} m"
 """Reasons of a refused pose."""
 NO_GOAL = np.zeros(16, np.uint8)

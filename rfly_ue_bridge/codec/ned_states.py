@@ -26,7 +26,14 @@ from rfly_common.frames import (
     quat_rotate,
     quat_to_euler,
 )
-from rfly_common.vehicle_states import MAX_MOTORS, NOT_FINITE, VehicleStates, usable_states
+from rfly_common.vehicle_states import (
+    FARTHEST,
+    MAX_MOTORS,
+    NOT_FINITE,
+    TOO_FAR,
+    VehicleStates,
+    usable_states,
+)
 
 Array = NDArray[np.floating[Any]]
 
@@ -96,8 +103,9 @@ def states_to_ned(
     `axes` are the world frame's: enu or ned. For states in another frame, `translation` (3,) m and
     `quat_xyzw` (4,) are the transform of that frame into the world frame. Vehicles are left out if
     position, orientation, velocity, motor speed or scale holds NaN, infinity, or a number that
-    becomes infinite as the packet's float (`not_finite`), or if the quaternion's norm differs from
-    1 by more than 1e-3 (`bad_quaternion`). A smaller difference is normalised.
+    becomes infinite as the packet's float (`not_finite`), if a coordinate is beyond `FARTHEST`
+    (`too_far`), or if the quaternion's norm differs from 1 by more than 1e-3 (`bad_quaternion`). A
+    smaller difference is normalised.
     """
     with np.errstate(all="ignore"):  # overflow and NaN are found below
         usable, dropped = usable_states(states)
@@ -140,12 +148,16 @@ def states_to_ned(
             scale=states.scale,
             fit_ground=states.fit_ground,
         )
-        in_range = _fits_the_floats(ned)
 
-    # finite as the packets' floats
-    if not in_range.all():
-        dropped[NOT_FINITE] = dropped.get(NOT_FINITE, 0) + int(np.count_nonzero(~in_range))
-        ned = ned.select(in_range)
+        # in the world, and finite as the packets' floats
+        if not _all_within(ned.position_ned, FARTHEST):
+            near = (np.abs(ned.position_ned) <= FARTHEST).all(axis=1)
+            dropped[TOO_FAR] = int(np.count_nonzero(~near))
+            ned = ned.select(near)
+        in_range = _fits_the_floats(ned)
+        if not in_range.all():
+            dropped[NOT_FINITE] = dropped.get(NOT_FINITE, 0) + int(np.count_nonzero(~in_range))
+            ned = ned.select(in_range)
     return ned, dropped
 
 
@@ -188,27 +200,14 @@ def _without_negative_zero(values: Any, original: Any = None) -> Any:
     return np.add(values, values.dtype.type(0.0), out=None if values is original else values)
 
 
-def all_fit_float32(values: Array) -> bool:
-    """Return whether no number of an array becomes infinite as a float32.
-
-    It is a quick look at the least and greatest: False if one is NaN, and perhaps if one lies just
-    beyond the greatest float.
-    """
-    return not values.size or bool(values.min() >= -_MAX_FLOAT32 and values.max() <= _MAX_FLOAT32)
+def _all_within(values: Array, limit: float) -> bool:
+    """Return whether all numbers are from -limit to limit, by a quick look at the extreme ones."""
+    return not values.size or bool(values.min() >= -limit and values.max() <= limit)
 
 
 def _fits_the_floats(ned: NedStates) -> Bools:
-    """Return False where a value became infinite on its way to float.
-
-    Only the packet with a time holds positions as double.
-    """
+    """Return False where a value became infinite on its way to float."""
     arrays = (ned.velocity_ned, ned.motor_speed_rpm)  # and the mean of finite speeds is finite
-    if all(all_fit_float32(array) for array in (ned.position_ned, *arrays)):
+    if all(_all_within(array, _MAX_FLOAT32) for array in arrays):
         return np.ones(len(ned), np.bool_)
-
-    near = np.isfinite(ned.position_ned.astype(np.float32))
-    in_double = (
-        np.isfinite(ned.position_ned).all(axis=1) & ~ned.fit_ground & (ned.scale == 1).all(axis=1)
-    )
-    rest = np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])
-    return (near.all(axis=1) | in_double) & rest
+    return np.logical_and.reduce([np.isfinite(array).all(axis=1) for array in arrays])

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Bools
-from rfly_ue_bridge.codec.ned_states import NedStates, all_fit_float32
+from rfly_ue_bridge.codec.ned_states import NedStates
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.codec.to_rflysim3d import (
     CHECKSUM,
@@ -127,10 +127,6 @@ def _fits_fleet_packet(states: NedStates) -> Bools:
     types = states.vehicle_type
     scale = states.scale
     fits = (ids >= 1) & (ids <= MAX_UINT16) & (types >= 0) & (types <= MAX_UINT16)
-
-    if not all_fit_float32(states.position_ned):
-        with np.errstate(over="ignore"):
-            fits &= np.isfinite(states.position_ned.astype(np.float32)).all(axis=1)
 
     if not (scale == 1).all():
         fits &= (

@@ -31,6 +31,7 @@ from rfly_common.ros.qos import COMMANDS
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.velocity_commands import VelocityCommands
 from rfly_common.transform_buffer import FrameToWorld
+from rfly_common.vehicle_states import FARTHEST
 from rfly_terrain.ros.plan_msgs import pose_to_plan_pose
 from rfly_ue_bridge.codec.coptersim import ControlMode, encode_offboard, encode_offboard_frame
 from rfly_ue_bridge.ros.coptersim_topics import CopterSimTopics
@@ -148,19 +149,16 @@ class OffboardTopics:
 
     def _on_twist(self, message: Twist) -> None:
         linear = message.linear
-        numbers = (linear.x, linear.y, linear.z, message.angular.z)
-        if not all(map(math.isfinite, numbers)):
-            self._refuse("cmd_vel", f"{list(numbers)} is not finite")
-            return
-        forward, left, up, yaw_rate = numbers
-        frd = (forward, 0.0 - left, 0.0 - up, 0.0 - yaw_rate)
-        self._take((ControlMode.VELOCITY_BODY, frd))
+        frd = (linear.x, 0.0 - linear.y, 0.0 - linear.z, 0.0 - message.angular.z)
+        self._take("cmd_vel", (ControlMode.VELOCITY_BODY, frd))
 
     def _on_pose(self, message: PoseStamped) -> None:
         try:
-            self._take((ControlMode.POSITION_NED, self._position_controls(message)))
+            controls = self._position_controls(message)
         except RflyError as error:
             self._refuse("cmd/pose", error)
+        else:
+            self._take("cmd/pose", (ControlMode.POSITION_NED, controls))
 
     def _position_controls(self, message: PoseStamped) -> tuple[float, ...]:
         """Return NED from the start point, m, and yaw, rad. Raises RflyError."""
@@ -184,7 +182,10 @@ class OffboardTopics:
         place = np.array([pose.x, pose.y, pose.z or 0.0]) - start
         return (*enu_to_ned(place).tolist(), float(yaw_ned_to_enu(pose.heading)))
 
-    def _take(self, command: OffboardCommand) -> None:
+    def _take(self, topic: str, command: OffboardCommand) -> None:
+        if not all(abs(number) <= FARTHEST for number in command[1]):  # False for NaN too
+            self._refuse(topic, f"{list(command[1])}: expected finite numbers up to {FARTHEST:g}")
+            return
         if self.phase is OffboardPhase.DISARMED:
             return
         self.phase = OffboardPhase.COMMANDED

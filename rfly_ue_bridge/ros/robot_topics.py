@@ -25,7 +25,7 @@ from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import STATE_IN
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.vehicle_msgs import state_msg_to_states
-from rfly_common.vehicle_states import VehicleStates
+from rfly_common.vehicle_states import FARTHEST, VehicleStates
 from rfly_ue_bridge.codec.ned_states import body_to_frame
 from rfly_ue_bridge.codec.state_datagrams import encode_pose
 from rfly_ue_bridge.ros.node_parameters import RobotParameters
@@ -120,6 +120,7 @@ class RobotTopics:
         states = self._states
         clock = self._node.get_clock()
         steady_ns = time.monotonic_ns
+        far = FARTHEST
         stamps = states.stamps
         outbox = states.outbox
         send = states.sender.send
@@ -152,7 +153,8 @@ class RobotTopics:
                 to_ned is None
                 or not outbox.idle
                 or not LEAST_NORM_2 < qx * qx + qy * qy + qz * qz + qw * qw < GREATEST_NORM_2
-                or not x - x == y - y == z - z == 0.0  # false for NaN and infinity
+                # false for NaN
+                or not (-far <= x <= far and -far <= y <= far and -far <= z <= far)
             ):
                 as_states(message)
                 return

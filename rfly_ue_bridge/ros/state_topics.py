@@ -41,6 +41,7 @@ LATE_NS = 300_000_000
 # reasons of dropped states, counted by vehicle; a message that is inconsistent counts as one
 COUNTERS = (
     "not_finite",
+    "too_far",
     "bad_quaternion",
     "unknown_frame",
     "inconsistent",

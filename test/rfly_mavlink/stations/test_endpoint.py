@@ -242,8 +242,8 @@ def test_rates_can_be_changed(station):
 
 
 def test_set_points_in_offboard_and_without_them(station):
-    def setpoint(mask=0xDF8):  # x, y, z alone
-        fields = (0, 1, 1, 1, mask, 5.0, -3.0, -8.0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
+    def setpoint(mask=0xDF8, north=5.0):  # x, y, z alone
+        fields = (0, 1, 1, 1, mask, north, -3.0, -8.0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
         station.send(common.MAVLink_set_position_target_local_ned_message(*fields))
 
     station.command(ARM, 1.0)
@@ -251,6 +251,7 @@ def test_set_points_in_offboard_and_without_them(station):
     station.run(10.0)
 
     setpoint(0xC3F)  # an acceleration: not flown here
+    setpoint(north=1e30)
     assert station.command(SET_MODE, CUSTOM, 6.0, 0.0) == "TEMPORARILY_REJECTED"
 
     setpoint()

@@ -171,6 +171,7 @@ REFUSED = {
     "a drone below the ground": ({"uri": "rfly://quadcopter", "z": -50.0}, 109, "below the ground"),
     "a car in the air": ({"z": 5000.0}, 109, "stands on the ground, which is at 0 there"),
     "not a number": ({"x": math.nan}, 109, "finite"),
+    "a drone beyond the sky": ({"uri": "rfly://quadcopter", "z": 1e30}, 109, "up to 1e+08"),
     "no orientation": ({"w": 0.0}, 109, "orientation has the length 0"),
 }
 

@@ -261,6 +261,7 @@ def test_messages_that_contradict_themselves_are_dropped_whole(bridge, arrays):
     [
         pytest.param({"position": (math.nan, 0.0, 0.0)}, "not_finite", id="nan"),
         pytest.param({"position": (0.0, 0.0, math.inf)}, "not_finite", id="infinite"),
+        pytest.param({"position": (0.0, 1e30, 0.0)}, "too_far", id="absurd"),
         pytest.param({"quat": (0, 0, math.nan, 1)}, "not_finite", id="nan-quaternion"),
         pytest.param({"quat": (0, 0, 0, 0)}, "bad_quaternion", id="zero-quaternion"),
         pytest.param({"quat": (0, 0, 0, 1.0011)}, "bad_quaternion", id="norm-too-large"),
