@@ -8,6 +8,7 @@ IN_ENV := sh wheels/setup.sh
 JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 6 || echo 4)
 SEED ?= 1
 SHARE ?= 1
+PART ?= 1/1
 HOURS ?= 1
 BUILDER ?= html
 
@@ -28,9 +29,9 @@ test: ## run the whole test suite; JOBS=2 uses two processes. Failed tests run a
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none; }
 
-test-exhaustive: ## run the tests that make test leaves out: longer loops, more worlds, seeds, peers and values (minutes)
+test-exhaustive: ## run the tests that make test leaves out: longer loops, more worlds, seeds, peers and values (minutes); PART=2/6 a sixth of them
 	@PYTHONDONTWRITEBYTECODE= $(IN_ENV) --dev --browser --stations --colcon \
-	pytest -n $(JOBS) --dist load --assert=plain --showlocals -m exhaustive || \
+	pytest -n $(JOBS) --dist load --assert=plain --showlocals -m exhaustive --part $(PART) || \
 	{ code=$$?; [ $$code -eq 1 ] || exit $$code; \
 	echo 'what failed, once more and alone:'; $(IN_ENV) --dev pytest --last-failed --last-failed-no-failures none -m exhaustive; }
 

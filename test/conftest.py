@@ -71,6 +71,24 @@ _NEEDED_MODULES = {
 }
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part",
+        metavar="N/PARTS",
+        type=_part,
+        default=(1, 1),
+        help="run each PARTS-th test alone, beginning with the N-th",
+    )
+
+
+def _part(text: str) -> tuple[int, int]:
+    """Return (2, 6) of "2/6"; ValueError for what is no part."""
+    number, parts = map(int, text.split("/"))
+    if not 1 <= number <= parts:
+        raise ValueError(f"part {number} of {parts}")
+    return number, parts
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Take the signals that nohup and a shell's background job ignore; pin Hypothesis's constants.
 
@@ -111,7 +129,7 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect exhaustive tests unless `-m` names them, and put slow modules first.
+    """Deselect exhaustive tests unless `-m` names them, and all but one part; slow modules first.
 
     Then several test processes end at about the same time. Modules of a folder are spread evenly:
     side by side they would compile the same kernels, or all wait for their nodes.
@@ -120,6 +138,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("exhaustive")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+
+    number, parts = config.getoption("part")
+    chosen = items[number - 1 :: parts]
+    config.hook.pytest_deselected(items=[*set(items).difference(chosen)])
+    items[:] = chosen
+
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     kinds: dict[tuple[bool, Path], list[Path]] = {}
     for path in dict.fromkeys(item.path for item in items):

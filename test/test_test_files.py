@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import fork_server
 import pytest
@@ -313,6 +313,40 @@ def test_a_file_that_leaves_the_environment_changed_fails(request, monkeypatch):
     with pytest.raises(pytest.fail.Exception, match=told):
         next(ended)
     assert list(plugin.pytest_runtest_teardown(item, None)) == [None]
+
+
+def test_the_parts_of_the_tests_are_all_tests_each_once(request):
+    plugin = request.config.pluginmanager.get_plugin(str(TESTS / "conftest.py"))
+    items = [_Item(Path(f"test_{number % 4}.py"), number) for number in range(11)]
+    ran, left_out = [], []
+    hook = SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items))
+
+    for part in ("1/3", "2/3", "3/3"):
+        config = SimpleNamespace(
+            option=SimpleNamespace(markexpr="exhaustive"),
+            hook=hook,
+            getoption={"part": plugin._part(part)}.get,
+        )
+        chosen = list(items)
+        plugin.pytest_collection_modifyitems(config, chosen)
+        assert 3 <= len(chosen) <= 4
+        ran += chosen
+
+    assert sorted(item.number for item in ran) == list(range(11))
+    assert len(left_out) == 2 * 11
+    for wrong in ("0/3", "4/3", "3", "one/3"):
+        with pytest.raises(ValueError):
+            plugin._part(wrong)
+
+
+class _Item(NamedTuple):
+    """What is asked of a collected test."""
+
+    path: Path
+    number: int
+
+    def get_closest_marker(self, name: str) -> None:
+        """Return the marker: none."""
 
 
 CRASHES = {
