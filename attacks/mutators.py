@@ -144,14 +144,23 @@ YAML_BOMBS: dict[str, Maker] = {
     "a key of a megabyte": lambda _: {".yaml": b"x" * 990_000 + b": 1\n"},
     "a whole number of 5000 digits": lambda _: {".yaml": b"version: " + b"9" * 5000 + b"\n"},
 }
-_SPIRAL = b",".join(b"[%d,%d,%d]" % (n, n * n % 997, n * n * n % 991) for n in range(60_000))
 _LARGEST_PGM = b"P5\n10000 10000\n255\n"
 _LARGEST_YAML = b"image: a.pgm\nresolution: 1\norigin: [0, 0, 0]\n"
 _LARGE_RECORD = struct.pack("<IHHiIIIIIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 101, 0, 0, 2**32 - 1, 0)
-_LONG_WAY = (
-    b'<osm><way id="1"><tag k="building" v="yes"/>' + b'<nd ref="1"/>' * 1_000_000 + b"</way></osm>"
-)
 _PLAN_START = b'{"fileType":"Plan","version":1,"mission":['
+
+
+def _spiral(points: int) -> bytes:
+    """Return points of a hull, as in a list of YAML."""
+    return b",".join(b"[%d,%d,%d]" % (n, n * n % 997, n * n * n % 991) for n in range(points))
+
+
+def _way(corners: int) -> bytes:
+    return (
+        b'<osm><way id="1"><tag k="building" v="yes"/>'
+        + b'<nd ref="1"/>' * corners
+        + b"</way></osm>"
+    )
 
 
 BOMBS: dict[str, dict[str, Maker]] = {
@@ -184,7 +193,7 @@ BOMBS: dict[str, dict[str, Maker]] = {
     "osm": {
         "millions of elements": lambda _: {".osm": b"<osm>" + b"<tag/>" * 3_000_000 + b"</osm>"},
         "deep": lambda _: {".osm": b"<osm>" * 1_000_000},
-        "a way of a million corners": lambda _: {".osm": _LONG_WAY},
+        "a way of a million corners": lambda _: {".osm": _way(corners=1_000_000)},
     },
     "pcap": {"one record of 4 GB": lambda _: {".pcap": _LARGE_RECORD}},
     "vehicle xml": {"deep": lambda _: {".xml": b"<vehicle>" * 100_000}},
@@ -209,7 +218,7 @@ BOMBS: dict[str, dict[str, Maker]] = {
             ".yaml": b"version: 1\nobjects:\n" + b"- {box: [1, 1, 1], x: 0, y: 0}\n" * 120_000
         },
         "a hull of many": lambda _: {
-            ".yaml": b"version: 1\nobjects: [{x: 0, y: 0, hull: [" + _SPIRAL + b"]}]\n"
+            ".yaml": b"version: 1\nobjects: [{x: 0, y: 0, hull: [" + _spiral(60_000) + b"]}]\n"
         },
         "a mesh in a pipe's place": lambda _: {
             ".yaml": b"version: 1\nobjects: [{mesh: /dev/stdin, x: 0, y: 0}]\n"

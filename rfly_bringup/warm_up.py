@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import hashlib
 import importlib.metadata
 import os
@@ -195,6 +196,10 @@ def _stamp(part: str) -> Path:
 def main(arguments: Sequence[str]) -> int:
     """Run the command with its arguments, which are parts; return the exit code."""
     if arguments[:1] == ["--in-this-process"]:
+        # numba makes millions of objects, and nearly all of them stay until the process ends
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+
         with on_compile(functools.partial(print, flush=True)):
             for function in PARTS[arguments[1]].functions:
                 pkgutil.resolve_name(function)()

@@ -49,6 +49,7 @@ def test_readers_withstand_mutated_files(name, process):
     assert (result.tried, result.failures) == (files.SHORT_TRIES, ())
 
 
+@pytest.mark.exhaustive
 def test_a_reader_that_stalls_dies_or_swells_is_reported(monkeypatch, tmp_path):
     """A process that ends without an answer, or exceeds its memory or time, is a failure."""
     monkeypatch.setitem(MAKERS, "npy", lambda rng: {".npy": b""})

@@ -10,6 +10,7 @@ import random
 import pytest
 
 
+@pytest.mark.exhaustive
 @pytest.mark.ros
 @pytest.mark.slow
 def test_objects_are_as_in_a_dictionary():

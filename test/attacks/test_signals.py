@@ -90,6 +90,7 @@ PARENT = (
 )
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_ignores_a_signal_is_found_and_killed(monkeypatch):
     monkeypatch.setattr(signals, "GIVEN_UP_S", 0.5)
     outcome = attack_once(program(DEAF), Storm(2.0, signal.SIGTERM, ()), {}, set())

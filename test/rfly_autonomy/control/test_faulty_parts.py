@@ -353,7 +353,8 @@ def test_a_rotor_that_an_empty_battery_slows_down_has_not_failed(share, failed):
 
 
 @pytest.mark.parametrize(
-    ("vehicle", "share"), [exhaustively("scale_quad", 0.3), ("scale_quad", 0.45), ("full", 0.13)]
+    ("vehicle", "share"),
+    [exhaustively("scale_quad", 0.3), ("scale_quad", 0.45), exhaustively("full", 0.13)],
 )
 def test_a_weak_rotor_is_made_up_for_until_the_vehicle_is_down(vehicle, share):
     """The weakness was only reported: 0.45 m above the ground a quadrotor was tilted by 38°."""

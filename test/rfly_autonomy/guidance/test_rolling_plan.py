@@ -9,6 +9,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from marks import exhaustively
 
 from rfly_amphibious.scenarios.scenario import Scenario
 from rfly_amphibious.simulation.commands import Mode
@@ -250,7 +251,7 @@ def test_it_rolls_into_no_object(x, y, top, notes):
         assert rolling_plan(HOP, None, PARAMS, terrain, False, solids).notes == notes
 
 
-@pytest.mark.parametrize("x", [12.0, 70.0])
+@pytest.mark.parametrize("x", [12.0, exhaustively(70.0)])
 def test_a_mission_that_may_roll_flies_over_a_wall_or_lands_before_it(tmp_path, x):
     """The wall is 3 m high; the vehicle lands at 62 m, where a roll-out takes up to 15 m."""
     world = f"version: 1\nobjects: [{{box: [0.5, 6, 3], x: {x}, y: 0}}]\n"

@@ -73,6 +73,7 @@ def test_a_run_is_told_drawn_and_written(scenario, monkeypatch, capsys):
     assert (code, err) == (2, "rfly: run.csv exists; choose another name or add --overwrite\n")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_the_hash_of_a_run_is_the_same_for_any_number_of_threads(scenario, monkeypatch, capsys):
     """Another process with three threads computes the same run bit by bit.

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import process_name
+from marks import exhaustively
 from node_harness import PATIENCE, Rfly, run_rfly, wait_until
 
 from rfly_bringup.nodes.argument_files import check_params_file, local_address_towards
@@ -125,7 +126,7 @@ def is_running(pid):
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="the program setpriv is not installed")
-@pytest.mark.parametrize("moment", ["at once", "later"])
+@pytest.mark.parametrize("moment", [exhaustively("at once"), "later"])
 def test_nodes_end_with_rfly_up_even_where_it_is_killed(domain_id, moment):
     """kill -9: none of its nodes is left, whether they run already or have just been started."""
     with rfly_up(fresh=True) as up:

@@ -180,6 +180,7 @@ except numba.TypingError:
 """
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_stands_while_it_compiles_is_waited_for_once(tmp_path):
     """It tried a kernel that can't be compiled, and keeps the lock as long as it lives."""
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")
@@ -207,6 +208,7 @@ def test_numbas_own_compiled_parts_work_beside_kernels():
     assert total([1.0, 2.5]) == 3.5
 
 
+@pytest.mark.exhaustive
 def test_a_killed_process_leaves_its_kernel_to_others(tmp_path):
     """It was killed while it held the lock of a kernel that it never wrote."""
     checkout = Checkout(tmp_path / "one", tmp_path / "cache")

@@ -573,6 +573,7 @@ def test_a_manoeuvre_takes_the_controllers_of_a_closed_loop():
         run_scenario(scenario)
 
 
+@pytest.mark.exhaustive
 def test_the_rotors_that_a_manoeuvre_shakes_are_no_failed_ones():
     """A sweep of roll in flight, the first of the excitation.
 

@@ -84,7 +84,7 @@ def test_load_cells_that_are_stuck_while_the_thrust_rises_do_not_keep_it_climbin
 @pytest.mark.parametrize(
     ("time", "fault", "vehicle"),
     [
-        (IN_FLIGHT, "kind: biased, value: 50", "scale"),
+        exhaustively(IN_FLIGHT, "kind: biased, value: 50", "scale"),
         # each fault at two times, each vehicle with each fault
         exhaustively(2.0, "kind: noisy, value: 10", "scale"),
         exhaustively(2.0, "kind: noisy, value: [0, 0, 90, 0]", "scale"),
@@ -119,7 +119,7 @@ def test_load_cells_that_show_load_in_flight_keep_no_mode_and_end_none(time, fau
 @pytest.mark.parametrize(
     ("fault", "seed"),
     [
-        ("part: gps, kind: noisy, quantity: velocity, value: 1.1", 1),
+        exhaustively("part: gps, kind: noisy, quantity: velocity, value: 1.1", 1),
         exhaustively("part: gps, kind: noisy, quantity: velocity, value: 0.5", 2),
         exhaustively("part: barometer, kind: biased, value: 60", 1),
         exhaustively("part: magnetometer, kind: biased, value: [0, 2.0e-5, 0]", 2),
@@ -164,7 +164,7 @@ def test_a_stuck_imu_aborts_the_flight(kind, seed):
 @pytest.mark.parametrize(
     ("vehicle", "delay", "aborts"),
     [
-        ("scale_quad", 0.2, True),
+        exhaustively("scale_quad", 0.2, True),
         exhaustively("scale", 0.09, False),
         exhaustively("full", 0.12, True),
     ],

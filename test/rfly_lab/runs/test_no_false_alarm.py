@@ -168,7 +168,7 @@ def test_wheels_that_slide_across_on_ice_accuse_no_part(vehicle, friction, end):
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        ("brake_fl", 5),
+        exhaustively("brake_fl", 5),
         exhaustively("drive_fl", 5),
         exhaustively("drive_rl", -5),
     ],

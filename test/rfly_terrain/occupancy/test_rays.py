@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import exhaustively
 from oracles import in_place_of
 from oracles import occupancy_rays as oracle
 from scipy.ndimage import distance_transform_cdt
@@ -85,7 +86,9 @@ def as_floats(point: Point, resolution: int, corner: tuple[float, float]) -> lis
     columns=st.integers(1, 12),
     rays=st.lists(st.tuples(PLACES, PLACES), min_size=1, max_size=6),
 )
-@pytest.mark.parametrize(("resolution", "corner"), [(1, (0.0, 0.0)), (10, (-3.3, 17.7))])
+@pytest.mark.parametrize(
+    ("resolution", "corner"), [exhaustively(1, (0.0, 0.0)), (10, (-3.3, 17.7))]
+)
 def test_every_touched_cell_and_no_other_in_order(resolution, corner, rows, columns, rays):
     for path in (contextlib.nullcontext(), in_place_of(ray_kernels, oracle)):
         with path:
