@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
 from rfly_amphibious.simulation.commands import Mode, WheelCommand
-from rfly_amphibious.vehicle.ackermann import wheel_angles
+from rfly_amphibious.vehicle.ackermann import virtual_steering, wheel_angles
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.control.drive_laws import (
@@ -168,13 +168,14 @@ def wheel_grip(loads: Floats | None, params: VehicleParameters) -> Floats | floa
     return np.clip(loads / (LOADED_SHARE * params.static_load), LEAST_GRIP, 1.0)
 
 
-def turn_in_common(apart: Floats) -> float:
+def turn_in_common(apart: Floats, steered: float) -> float:
     """Return the difference of right and left wheels that all axles have in common, m/s.
 
     `apart`: speeds of the wheels beyond those of the estimate, (wheels,), m/s. A wrong yaw rate, as
-    that without a gyroscope, causes one, and a single wheel at fault none.
+    that without a gyroscope, causes one, and a single wheel at fault none. Wheels of one side at
+    fault cause one, too, but no more than `steered`, m/s, comes of the way that the wheels steer.
     """
-    turns = (apart[1::2] - apart[0::2]).tolist()
+    turns = (*(apart[1::2] - apart[0::2]).tolist(), steered)
     if min(turns) < 0.0 < max(turns):
         return 0.0
     return min(turns, key=abs)
@@ -581,7 +582,7 @@ class ChassisController:
         loads = self._wheels.loads(self._time)
         slip = self.traction.slip
         speeds = np.maximum(np.abs(along), self.params.low_speed)
-        turn = turn_in_common(slip * speeds)
+        turn = turn_in_common(slip * speeds, self._unseen_turn(velocity, estimate))
         sides = np.tile((-0.5, 0.5), len(self.params.axles))
         wheels = WheelStates(
             slip=slip - turn * sides / speeds,
@@ -597,6 +598,15 @@ class ChassisController:
         if estimate.covariance is not None:
             doubt = math.sqrt(estimate.covariance[[3, 4], [3, 4]].max())
         self.wheel_watch.update(wheels, float(velocity[0]), doubt, period)
+
+    def _unseen_turn(self, velocity: Floats, estimate: Estimate) -> float:
+        """Return by how much right wheels are faster than left ones by the steering alone, m/s.
+
+        That is beyond the estimated yaw rate, at a velocity (3,), m/s, in body axes.
+        """
+        angle = virtual_steering(self.params, self._steering)
+        due = float(velocity[0]) * math.tan(angle) / self._turn.lever
+        return self.params.track * (due - float(estimate.rates[2]))
 
     def _speed_steering_yaw_rate(
         self, estimate: Estimate, rotation: Floats, speed: float, dt: float

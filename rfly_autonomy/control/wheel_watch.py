@@ -39,6 +39,10 @@ from rfly_common.physics import GRAVITY
 SLIPS = 0.025
 """Slip away from that of most wheels that is a fault."""
 
+MORE_THAN_MOST = 0.7
+"""The same as a share of the slip of most wheels: two of four at fault take half of theirs along.
+"""
+
 SLIPS_TIME = 0.5
 """Time for which it has to last, s."""
 
@@ -314,8 +318,12 @@ class WheelWatch:
         judged = fast & wheels.shown & (wheels.load > LOADED_SHARE * self._params.static_load)
         unsure = np.minimum(abs(middle), DOUBT * doubt / along)
 
-        # on ice steered wheels, and with them the middle, seem to slip by a slide
+        # most wheels slip against their torque only if the speed is wrong
         slips = np.full(len(slip), SLIPS)
+        if middle * median(taken.tolist()) < 0.0:
+            slips[:] = max(SLIPS, MORE_THAN_MOST * abs(middle))
+
+        # on ice steered wheels, and with them the middle, seem to slip by a slide
         lever = self._params.static_load * self._params.rolling_radius
         if not median((np.abs(taken) / lever).tolist()) > GRIPPY:
             seems = UNSEEN_SLIDE * np.abs(np.sin(wheels.steering)) / along
