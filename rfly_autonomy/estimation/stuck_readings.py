@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_amphibious.sensors.sensor_parameters import NoisySensor, SensorParameters
+from rfly_amphibious.sensors.sensor_parameters import Gps, NoisySensor, SensorParameters
 from rfly_common.arrays import Floats
 
 STUCK_TIME = 0.3
@@ -65,14 +65,20 @@ NOISY_TIME = 0.3
 _MOTION = {"specific_force": 3.0, "rates": 0.1, "distance": 0.1}
 """Deviations from a line that rough ground causes, in units of the quantity; others: 0."""
 
+MANOEUVRE = 4.0
+"""Acceleration, m/s², and its change, m/s³, of a vehicle: a slow GPS sees large deviations."""
+
 DEGREES_PER_METRE = 1.0 / 111_320.0
 """Latitude of one metre, degrees; a metre is at least as many degrees of longitude."""
+
+METRE = np.array((DEGREES_PER_METRE, DEGREES_PER_METRE, 1.0))
+"""One metre as latitude, longitude (degrees) and altitude."""
 
 
 class Repeats:
     """Run of equal readings of one quantity, and whether it is too long for its noise."""
 
-    def __init__(self, scatter: Floats, shortest: float, motion: float = 0.0) -> None:
+    def __init__(self, scatter: Floats, shortest: float, motion: float | Floats = 0.0) -> None:
         """Begin to watch.
 
         `scatter`: standard deviations of the white noise of the components. `shortest`: time from
@@ -182,13 +188,14 @@ class StuckSensors:
         self._quantities: dict[str, list[tuple[str, bool, Repeats]]] = {}
         """Fields of each kind of samples, whether they are single numbers, and their runs."""
 
+        motion = _MOTION | _gps_motion(sensors.gps)
         for kind, fields in _scatter(sensors).items():
             shortest = IMU_STUCK_TIME if kind == "imu" else STUCK_TIME
             self._quantities[kind] = [
                 (
                     field,
                     len(scatter) == 1,
-                    Repeats(scatter, shortest, _MOTION.get(field, 0.0)),
+                    Repeats(scatter, shortest, motion.get(field, 0.0)),
                 )
                 for field, scatter in fields.items()
                 if scatter.any()
@@ -244,13 +251,24 @@ def _scatter(sensors: SensorParameters) -> Mapping[str, Mapping[str, Floats]]:
     gps = _white(sensors.gps, 6)
     scatter = {
         "imu": {"specific_force": imu[:3], "rates": imu[3:6]},
-        "gps": {"geodetic": gps[:3] * (DEGREES_PER_METRE, DEGREES_PER_METRE, 1.0)},
+        "gps": {"geodetic": gps[:3] * METRE},
         "magnetometer": {"field": _white(sensors.magnetometer, 3)},
         "barometer": {"pressure": _white(sensors.barometer, 1)},
         "height": {"distance": _white(sensors.height, 1)},
     }
     scatter["gps"]["velocity"] = gps[3:]
     return scatter
+
+
+def _gps_motion(gps: Gps | None) -> dict[str, Floats]:
+    """Return the deviations from a line that manoeuvres cause, by field: a T² of positions.
+
+    The velocity's is the same number, of the acceleration's change.
+    """
+    if gps is None:
+        return {}
+    way = MANOEUVRE / gps.rate**2
+    return {"geodetic": way * METRE, "velocity": np.full(3, way)}
 
 
 def _white(sensor: NoisySensor | None, channels: int) -> Floats:

@@ -10,7 +10,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rfly_amphibious.sensors.samples import HeightSamples, ImuSamples
+from rfly_amphibious.sensors.samples import GpsSamples, HeightSamples, ImuSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_autonomy.estimation.stuck_readings import StuckSensors
 
@@ -119,3 +119,18 @@ def noisy_from(readings):
 def test_readings_most_of_which_leave_their_line_are_noisy(readings, found):
     """Of 25 times the noise, 4/25 σ and motion leave 80 % loud: half of them within 0.4 s."""
     assert noisy_from(readings) == (found and pytest.approx(found, abs=0.25))
+
+
+@pytest.mark.parametrize(("rate", "sigma", "found"), [(1.0, 0.02, False), (1.0, 5.0, True)])
+def test_a_slow_gps_on_a_circle_is_not_noisy(rate, sigma, found):
+    """At 3 m/s on 5 m of radius it leaves its line by 1.7 m: 2 r (1 - cos 0.6)."""
+    gps = SensorParameters.load("scale_rtk").gps
+    watch = StuckSensors(SCALE.replace(gps=dataclasses.replace(gps, rate=rate)))
+    time = np.arange(60) / rate
+    x, y = 5.0 * np.cos(0.6 * time), 5.0 * np.sin(0.6 * time)
+    noise = sigma * np.random.default_rng(4).standard_normal((60, 3))
+    read = (np.column_stack([x, y, 0.0 * x]) + noise) * (1.0 / 111_320.0, 1.0 / 111_320.0, 1.0)
+    velocity = np.column_stack([-0.6 * y, 0.6 * x, noise[:, 0]])
+    for k in range(60):
+        watch.sound("gps", GpsSamples(time[k : k + 1], read[k : k + 1], velocity[k : k + 1]))
+    assert (watch.noisy == {"gps"}) is found
