@@ -38,6 +38,7 @@ from rfly_autonomy.estimation.error_state import (
     POSITION,
     VELOCITY,
 )
+from rfly_autonomy.estimation.filter_records import LONGEST_GAP
 from rfly_autonomy.estimation.row_operations import clear_error
 from rfly_autonomy.estimation.speed_consistency import (
     FREE_GATE,
@@ -45,7 +46,7 @@ from rfly_autonomy.estimation.speed_consistency import (
     GPS_IS_WRONG,
     IMU_IS_WRONG,
     LAG_TIME,
-    LONGEST_GAP,
+    LARGEST_SHARE,
     WHEELS_SLIDE,
     begin_free_velocity,
     begin_slide,
@@ -75,6 +76,10 @@ STEADY_SHARE = 0.3
 """Square of the mean innovation of a GPS velocity as a share of the mean square below which they
 are noise: 0.08 remains of white noise, and a step reaches half when it has not fitted for long.
 """
+LIKELY_NOISE = 0.2
+"""The same below which they may be noise, for readings of little weight: the next one decides."""
+LIKELY_OF_WEIGHT = 0.7
+"""Its increase with the weight of a reading: of white noise 0.3 remains at 1 Hz."""
 UNKNOWN_ATTITUDE = 0.3
 """Standard deviation of an attitude after the vote, rad."""
 GYRO_STEP = 0.3
@@ -190,27 +195,43 @@ def take_over_climb(x: Any, book: Any, p: Any) -> None:
 
 
 @inner_kernel
-def count_misfit(book: Any, sensor: int, misfits: bool, c: Any) -> None:
-    """Average the share of a sensor's readings that do not fit well."""
+def weight_of_reading(book: Any, sensor: int, c: Any) -> float:
+    """Return the weight of a sensor's reading in the averages of those that do not fit."""
     gap = min(book.time - book.last_measured[sensor], LONGEST_GAP)
-    book.last_measured[sensor] = book.time
-    share = 1.0 if misfits else 0.0
-    book.misfits[sensor] += -math.expm1(-gap / c.reacquire) * (share - book.misfits[sensor])
+    return min(-math.expm1(-gap / c.reacquire), LARGEST_SHARE)
 
 
 @inner_kernel
-def reacquire_velocity(x: Any, book: Any, p: Any, residual: Any, c: Any) -> None:
+def count_misfit(book: Any, sensor: int, misfits: bool, c: Any) -> float:
+    """Average the share of a sensor's readings that do not fit well; return this one's weight."""
+    weight = weight_of_reading(book, sensor, c)
+    book.last_measured[sensor] = book.time
+    share = 1.0 if misfits else 0.0
+    book.misfits[sensor] += weight * (share - book.misfits[sensor])
+    return weight
+
+
+@inner_kernel
+def reacquire_velocity(x: Any, book: Any, p: Any, residual: Any, weight: float, c: Any) -> None:
     """Believe a GPS velocity that has not fitted for long, unless it is the one that is wrong.
 
     A biased force may be the cause. Innovations that contradict each other are noise of the GPS.
+    Meanwhile the position becomes as uncertain as the velocity may have moved it.
+    `weight`: of this reading in the averages.
     """
-    if book.misfits[filter_records.GPS_VELOCITY] <= ALONE or book.gps_velocity_refused != 0.0:
+    if book.gps_velocity_refused != 0.0:
+        return
+    since = min(book.time - book.last_accepted[filter_records.GPS_VELOCITY], c.gps_gap)
+    for i in range(3):
+        p[POSITION + i, POSITION + i] += (0.5 * since * residual[i]) ** 2
+    if book.misfits[filter_records.GPS_VELOCITY] <= ALONE:
         return
     mean = book.velocity_off[0] ** 2 + book.velocity_off[1] ** 2 + book.velocity_off[2] ** 2
     if mean < STEADY_SHARE * book.velocity_off_square:
         book.gps_velocity_refused = 1.0
         return
-    if book.may_step != 0.0:
+    likely = LIKELY_NOISE + LIKELY_OF_WEIGHT * weight
+    if book.may_step != 0.0 or mean < likely * book.velocity_off_square:
         return
     wrong = verdict(book, residual, c)
     if wrong == GPS_IS_WRONG:
@@ -242,7 +263,8 @@ def vote_on_attitude(x: Any, book: Any, p: Any, c: Any) -> None:
         filter_records.GPS_VELOCITY,
     ):
         refused = sensor == filter_records.GPS_VELOCITY and book.gps_velocity_refused != 0.0
-        if book.time - book.last_measured[sensor] < LONGEST_GAP and not refused:
+        most = c.gps_gap if sensor == filter_records.GPS_VELOCITY else LONGEST_GAP
+        if book.time - book.last_measured[sensor] < most and not refused:
             voters += 1
             against += 1 if book.misfits[sensor] > OUTVOTED else 0
     if against < 2 or 2 * against <= voters:
@@ -301,8 +323,7 @@ def judge_imu(x: Any, book: Any, p: Any, c: Any) -> None:
 @inner_kernel
 def average_velocity(book: Any, residual: Any, c: Any) -> None:
     """Average the innovation of the GPS velocity, (3,), m/s, and its square."""
-    gap = min(book.time - book.last_measured[filter_records.GPS_VELOCITY], LONGEST_GAP)
-    share = -math.expm1(-gap / c.reacquire)
+    share = weight_of_reading(book, filter_records.GPS_VELOCITY, c)
     square = 0.0
     for i in range(3):
         book.velocity_off[i] += share * (residual[i] - book.velocity_off[i])
@@ -322,18 +343,18 @@ def average_climb(x: Any, book: Any, p: Any, residual: float, variance: float) -
 
 
 @inner_kernel
-def climb_is_confirmed(book: Any) -> bool:
+def climb_is_confirmed(book: Any, c: Any) -> bool:
     """Return whether something else than the barometer shows that the climb is right."""
     if book.time - book.realigned_at < LONGEST_GAP:
         return False
     if book.time - book.last_standstill < LONGEST_GAP:
         return True
-    heard = book.time - book.last_measured[filter_records.GPS_VELOCITY] < LONGEST_GAP
+    heard = book.time - book.last_measured[filter_records.GPS_VELOCITY] < c.gps_gap
     return heard and book.climb_fits != 0.0
 
 
 @inner_kernel
-def judge_pressure(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: float) -> None:
+def judge_pressure(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: float, c: Any) -> None:
     """Estimate the barometer's bias anew if it is clearly off, and find out whether it is at fault.
 
     `h`: Jacobian of the pressure; `residual`: its innovation, Pa, which is corrected if the
@@ -357,7 +378,7 @@ def judge_pressure(x: Any, book: Any, p: Any, h: Any, residual: Any, noise: floa
     off = book.pressure_apart * book.pressure_apart > CLEARLY_OFF * CLEARLY_OFF * spread
     slow_spread = noise * slow_share / (2.0 - slow_share)
     drifts = book.pressure_drift * book.pressure_drift > DRIFTS * DRIFTS * slow_spread
-    if (off or drifts) and climb_is_confirmed(book):
+    if (off or drifts) and climb_is_confirmed(book, c):
         pull = book.pressure_pull if off else book.pressure_drag
         begin_pressure_bias(x, book, p, h, residual, noise, pull)
 

@@ -25,7 +25,7 @@ from rfly_autonomy.estimation.error_state import (
     GYRO_BIAS,
     SLIP,
 )
-from rfly_autonomy.estimation.filter_records import Constants
+from rfly_autonomy.estimation.filter_records import LONGEST_GAP, Constants
 from rfly_common.arrays import Floats
 from rfly_common.config.declared import file_schema, number, values_of
 from rfly_common.config.documents import shipped_names
@@ -35,6 +35,9 @@ from rfly_common.physics import GRAVITY
 SCRUBBING = 0.1
 """Standard deviation of the speed of wheels that scrub, m/s: where motors steer, they slide aside
 in turns, stick and slide again."""
+LONGEST_PERIODS = 1.5
+"""Time between two readings of a GPS above which the later begins anew, in its periods."""
+
 RETURN_PROBABILITY = 0.95
 """Probability that a good fix passes the gate for the return of a refused GPS."""
 NOISES = (
@@ -361,6 +364,7 @@ def constants_of(
         gyro_usual=np.hypot(sigma[GYRO_BIAS : GYRO_BIAS + 3], p.gyro_bias),
         force_usual=np.hypot(sigma[FORCE_BIAS : FORCE_BIAS + 3], p.force_bias),
         gps_reset=p.gps_reset,
+        gps_gap=LONGEST_GAP if gps is None else max(LONGEST_GAP, LONGEST_PERIODS / gps.rate),
     )
 
 

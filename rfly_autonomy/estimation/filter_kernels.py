@@ -234,7 +234,7 @@ def gps_innovation(
     """Measure the antenna's position (stage 0), then its velocity (stage 1)."""
     expected = np.empty(3)
     if stage == 0:
-        follow_fixes(book, row)
+        follow_fixes(book, row, c)
         expect_gps_position(x, c.lever_gps, h, expected)
         for i in range(3):
             residual[i] = row.values[i] - expected[i]
@@ -322,12 +322,12 @@ def fuse(
     m = filter_records.DEGREES[sensor]
     gate = c.gates[m]
     if sensor == filter_records.BAROMETER:
-        judge_pressure(x, book, p, h, residual, variance[0])
+        judge_pressure(x, book, p, h, residual, variance[0], c)
         slope = h[0, POSITION + 2]  # Pa/m
         altitude = x.position[2] + residual[0] / slope
         correct_climb(book, altitude - book.free_altitude, variance[0] / (slope * slope), False)
     elif sensor == filter_records.GPS_VELOCITY:
-        judge_steps(x, book, p, residual, variance[0])
+        judge_steps(x, book, p, residual, variance[0], c.gps_gap)
         average_velocity(book, residual, c)
         average_climb(x, book, p, residual[2], variance[2])
         if correct_free_velocity(x, book, p, residual, variance[0]):

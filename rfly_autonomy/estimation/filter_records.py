@@ -21,6 +21,11 @@ MAX_WHEELS = 6
 SHAPE_READINGS = 16
 """Number of GPS velocities whose shape against the IMU is looked at."""
 
+LONGEST_GAP = 0.5
+"""Time between two readings of an aid above which the later begins anew, s. That of a slow GPS is
+longer, `Constants.gps_gap`.
+"""
+
 SENSORS = (
     "gps_position",
     "gps_velocity",
@@ -302,3 +307,5 @@ class Constants(NamedTuple):
     """The same of the accelerometer's, m/s², (3,)."""
     gps_reset: float
     """Time after which the position of a refused GPS is taken over, s."""
+    gps_gap: float
+    """Time between two readings of the GPS above which the later begins anew, s."""

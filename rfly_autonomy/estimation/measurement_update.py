@@ -202,7 +202,7 @@ def count_update(
     x: Any, book: Any, p: Any, sensor: int, nis: float, gate: float, residual: Any, m: int, c: Any
 ) -> None:
     """Count a measurement. Believe GPS velocity again after it has not fitted for too long."""
-    count_misfit(book, sensor, not nis <= c.return_gate, c)
+    weight = count_misfit(book, sensor, not nis <= c.return_gate, c)
     book.innovation[sensor] = nis
     first = filter_records.FIRST_NUMBERS[sensor]
     for i in range(m):
@@ -215,7 +215,7 @@ def count_update(
 
     book.rejected[sensor] += 1.0
     if sensor == filter_records.GPS_VELOCITY:
-        reacquire_velocity(x, book, p, residual, c)
+        reacquire_velocity(x, book, p, residual, weight, c)
 
 
 @kernel

@@ -34,7 +34,7 @@ from rfly_autonomy.estimation.row_operations import (
     symmetrise,
     transpose,
 )
-from rfly_autonomy.estimation.speed_consistency import LONGEST_GAP, predict_free_velocity
+from rfly_autonomy.estimation.speed_consistency import predict_free_velocity
 from rfly_autonomy.estimation.velocity_shapes import integrate_imu
 from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_common.kernels.vectors import Matrix, Vector, rotated, scaled, vector_of
@@ -231,7 +231,7 @@ def predict(
     if wanders:
         rough = c.ground_slope * speed + 1e-3
         p[GROUND_ERROR, GROUND_ERROR] += rough * rough * dt
-    if book.time - book.last_accepted[GPS_VELOCITY] > LONGEST_GAP:
+    if book.time - book.last_accepted[GPS_VELOCITY] > c.gps_gap:
         p[BARO_BIAS, BARO_BIAS] += WEATHER_WALK * WEATHER_WALK * dt
     if source == ROTORS:
         for i in range(3):

@@ -21,13 +21,14 @@ from typing import Any
 
 from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.error_state import GPS_DRIFT, VELOCITY
+from rfly_autonomy.estimation.filter_records import LONGEST_GAP
 from rfly_autonomy.estimation.row_operations import clear_error
 from rfly_common.kernels.jit import inner_kernel
 
 LAG_TIME = 1.0
 """Time with which the lag of a height, or the way of a fix, fades, s."""
-LONGEST_GAP = 0.5
-"""Time between two readings of an aid above which the later begins anew, s."""
+LARGEST_SHARE = 0.35
+"""Largest weight of a reading in the averages of those that do not fit: one proves nothing."""
 FREE_NOISE = 0.1
 """Noise of a small filter's acceleration in addition to the IMU's, m/s²/√Hz."""
 FREE_GATE = 25.0
@@ -136,7 +137,7 @@ def judge_wheels(
     book.wheels_apart[1] += share * (north - book.wheels_apart[1])
 
     # the GPS has to know better
-    heard = book.time - book.last_measured[filter_records.GPS_VELOCITY] < LONGEST_GAP
+    heard = book.time - book.last_measured[filter_records.GPS_VELOCITY] < c.gps_gap
     if not heard or book.gps_velocity_refused != 0.0:
         book.wheels_slide = 0.0
         return
@@ -190,17 +191,17 @@ def end_slide(x: Any, book: Any, p: Any) -> None:
 
 
 @inner_kernel
-def follow_fixes(book: Any, row: Any) -> None:
+def follow_fixes(book: Any, row: Any, c: Any) -> None:
     """Sum up what the GPS's positions move beyond the way of its velocities; it fades.
 
     The way between two fixes is that of the mean of their velocities.
     """
     gap = row.time - book.fix_time
     book.fix_time = row.time
-    book.fix_gap = min(gap, LONGEST_GAP)
+    book.fix_gap = min(gap, c.gps_gap)
     fits = book.misfits[filter_records.GPS_VELOCITY] < FITS_AGAIN and book.wheels_slide == 0.0
     keep = math.exp(-gap / (LAG_TIME if fits else WAY_TIME))
-    begins = row.values[filter_records.GPS_WITHOUT_VELOCITY] != 0.0 or gap > LONGEST_GAP
+    begins = row.values[filter_records.GPS_WITHOUT_VELOCITY] != 0.0 or gap > c.gps_gap
     for i in range(3):
         velocity = 0.5 * (book.fix_velocity[i] + row.values[3 + i])
         step = row.values[i] - book.fix_position[i] - gap * velocity

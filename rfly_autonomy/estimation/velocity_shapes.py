@@ -27,6 +27,8 @@ LEAST_BEFORE = 3
 """Number of readings before a step that show what was right."""
 LEAST_AFTER = 3
 """Number of readings after it: one or two may be outliers."""
+LEAST_TIME = 0.8
+"""Time after it for which two readings are enough, s."""
 CLEARLY_STEPS = 30.0
 """Fall of the sum of squares by a step, in variances of a reading, from which there is one."""
 CLEARLY_NO_SLOPE = 16.0
@@ -40,8 +42,10 @@ Also that of a velocity that the IMU has carried on since before a step.
 """
 BIAS_TIME = 20.0
 """Time with which the bias that is taken off the IMU follows the estimated one, s."""
-LONGEST_SILENCE = 0.5
-"""Time between two readings above which the comparison begins anew, s."""
+IMU_DRIFT = 0.05
+"""Change of the IMU's integral from one reading to the next, for each second between them, m/s²."""
+LONGEST_SPAN = 8.0
+"""Age of a reading up to which the IMU's integral still tells its velocity, s."""
 ON_WHEELS = 0.1
 """Time since wheels rolled in which they may have been pushed, s."""
 STEPS_BACK = 0.5
@@ -67,12 +71,15 @@ def integrate_imu(x: Any, book: Any, dt: float, r: Matrix, pull: Any, is_sample:
 
 
 @inner_kernel
-def compare_with_imu(book: Any, velocity: Any) -> None:
-    """Note the difference of a GPS velocity (3,) of the IMU's place, m/s, to the IMU's integral."""
+def compare_with_imu(book: Any, velocity: Any, longest_gap: float) -> None:
+    """Note the difference of a GPS velocity (3,) of the IMU's place, m/s, to the IMU's integral.
+
+    After a longer gap, s, the comparison begins anew.
+    """
     count = int(book.apart_count)
-    if count > 0 and book.time - book.apart_time[count - 1] > LONGEST_SILENCE:
+    if count > 0 and book.time - book.apart_time[count - 1] > longest_gap:
         count = 0
-    if count == SHAPE_READINGS:
+    if count == SHAPE_READINGS or (count > 0 and book.time - book.apart_time[0] > LONGEST_SPAN):
         count -= 1
         for k in range(count):
             book.apart_time[k] = book.apart_time[k + 1]
@@ -121,11 +128,14 @@ def find_step(book: Any, variance: float, change: Any) -> int:
     `variance`: of one reading, (m/s)². `change` (3,) becomes the step, m/s.
     """
     count = int(book.apart_count)
-    if count < LEAST_BEFORE + LEAST_AFTER:
+    if count < LEAST_BEFORE + 2:
         return 0
     first = 0
     by_step = 0.0
-    for k in range(LEAST_BEFORE, count - LEAST_AFTER + 1):
+    last = count - LEAST_AFTER
+    if book.time - book.apart_time[count - 2] > 0.5 * LEAST_TIME:
+        last += 1
+    for k in range(LEAST_BEFORE, last + 1):
         fall = fall_by_shape(book, k, False, change)
         if fall > by_step:
             first = k
@@ -194,24 +204,29 @@ def believe_again(book: Any) -> None:
 
 
 @inner_kernel
-def judge_steps(x: Any, book: Any, p: Any, residual: Any, variance: float) -> None:
+def judge_steps(
+    x: Any, book: Any, p: Any, residual: Any, variance: float, longest_gap: float
+) -> None:
     """Refuse a GPS velocity that has made a step in the air.
 
     `residual` (3,): its innovation, which is corrected if the velocity is.
     """
-    is_anew = book.time - book.realigned_at < LONGEST_SILENCE
+    is_anew = book.time - book.realigned_at < longest_gap
     if is_anew or book.time - book.wheels_time < ON_WHEELS:
         book.apart_count = 0.0
         book.may_step = 0.0
+        book.slow_force_bias[:] = x.force_bias
         return
     velocity = np.empty(3)
     for i in range(3):
         velocity[i] = x.velocity[i] + residual[i]
-    compare_with_imu(book, velocity)
+    compare_with_imu(book, velocity, longest_gap)
     book.may_step = 0.0
     if book.gps_velocity_refused != 0.0:
         return
-    variance = max(variance, STEP_FLOOR * STEP_FLOOR)
+    count = int(book.apart_count)
+    period = (book.time - book.apart_time[0]) / max(count - 1, 1)
+    variance = max(variance, STEP_FLOOR * STEP_FLOOR) + (IMU_DRIFT * period) ** 2
     change = np.zeros(3)
     first = find_step(book, variance, change)
     if first > 0:

@@ -28,7 +28,7 @@ from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation import consistency, speed_consistency
 from rfly_autonomy.estimation.consistency import correct_climb, predict_climb
-from rfly_autonomy.estimation.error_state import ERRORS
+from rfly_autonomy.estimation.error_state import ERRORS, POSITION
 from rfly_autonomy.estimation.estimator import StateEstimator
 from rfly_autonomy.estimation.estimator_parameters import constants_of
 from rfly_autonomy.estimation.filter_records import (
@@ -242,12 +242,48 @@ def test_the_small_filter_of_the_climb_is_a_kalman_filter():
     assert book.free_p == pytest.approx(spread[[0, 0, 1], [0, 1, 1]])
 
 
-def test_a_second_error_of_the_imu_is_not_taken_for_noise_of_the_gps(monkeypatch):
-    """Innovations of 0.5 s to the east led to new motion; those to the west are another error."""
+@pytest.fixture
+def _interpreted(monkeypatch):
+    """Run the kernels as Python, as those without an array of records can't be called from it."""
     for module in (consistency, speed_consistency):
         for name, value in vars(module).copy().items():
             if hasattr(value, "py_func"):
                 monkeypatch.setattr(module, name, value.py_func)
+
+
+@pytest.mark.parametrize("rate", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("innovations", "refused", "anew"),
+    [((3.0,), 0.0, False), ((3.0, -3.0), 1.0, False), ((0.7, 1.4, 2.1), 0.0, True)],
+    ids=["outlier", "noise", "wrong force"],
+)
+@pytest.mark.usefixtures("_interpreted")
+def test_one_reading_of_a_slow_gps_velocity_proves_nothing(rate, innovations, refused, anew):
+    """One with noise of 3 m/s was believed each time, and the vehicle flew away."""
+    sensors = SENSORS.replace(gps=dataclasses.replace(SENSORS.gps, rate=rate))
+    constants = constants_of(PARAMETERS, sensors, VehicleParameters.load("scale"), 0.0, True)
+    x = np.zeros(1, STATE)[0]
+    book = np.zeros(1, BOOK)[0]
+    book.realigned_at = -np.inf
+    book.time = 100.0
+    book.last_measured[GPS_VELOCITY] = book.last_accepted[GPS_VELOCITY] = 100.0
+    covariance = 0.01 * np.eye(ERRORS)
+    for speed in innovations:
+        book.time += 1.0 / rate
+        innovation = np.array((speed, 0.0, 0.0))
+        consistency.average_velocity(book, innovation, constants)
+        weight = consistency.count_misfit(book, GPS_VELOCITY, True, constants)
+        consistency.reacquire_velocity(x, book, covariance, innovation, weight, constants)
+    assert book.gps_velocity_refused == refused
+    assert (book.realigned_at > 100.0) == anew
+
+    # the first one may have moved it by the half of that speed all the time
+    assert covariance[POSITION, POSITION] >= 0.01 + (0.5 / rate * innovations[0]) ** 2
+
+
+@pytest.mark.usefixtures("_interpreted")
+def test_a_second_error_of_the_imu_is_not_taken_for_noise_of_the_gps():
+    """Innovations of 0.5 s to the east led to new motion; those to the west are another error."""
     vehicle = VehicleParameters.load("scale")
     constants = constants_of(PARAMETERS, SENSORS, vehicle, 0.0, True)
     x = np.zeros(1, STATE)[0]
@@ -259,8 +295,8 @@ def test_a_second_error_of_the_imu_is_not_taken_for_noise_of_the_gps(monkeypatch
             book.time += 0.1
             assert book.realigned_at < book.time - 0.05
             consistency.average_velocity(book, innovation, constants)
-            consistency.count_misfit(book, GPS_VELOCITY, True, constants)
-            consistency.reacquire_velocity(x, book, covariance, innovation, constants)
+            weight = consistency.count_misfit(book, GPS_VELOCITY, True, constants)
+            consistency.reacquire_velocity(x, book, covariance, innovation, weight, constants)
         assert book.realigned_at == pytest.approx(book.time)
     assert book.gps_velocity_refused == 0.0
 

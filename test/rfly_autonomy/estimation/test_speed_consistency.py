@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -77,7 +78,7 @@ class Drive:
                 row.time = self.book.time
                 row.values[:3] = self.fix
                 row.values[3] = 2.0 + gps
-                speeds.follow_fixes(self.book, row)
+                speeds.follow_fixes(self.book, row, self.c)
                 innovation = np.array((row.values[3] - self.x.velocity[0], 0.0, 0.0))
                 speeds.correct_free_velocity(self.x, self.book, self.p, innovation, 0.01)
                 self.book.last_measured[GPS_VELOCITY] = self.book.time
@@ -202,6 +203,26 @@ def test_positions_that_jump_do_not_acquit_the_imu_for_ever(constants):
     assert abs(drive.book.fix_way[0]) < 0.05
 
 
+@pytest.mark.parametrize("rate", [1.0, 2.0, 10.0])
+def test_fixes_of_any_rate_show_a_velocity_that_is_wrong(rate):
+    """After three of them the way is 1 m/s times their time, but for what has faded."""
+    sensors = SensorParameters.load("scale")
+    sensors = sensors.replace(gps=dataclasses.replace(sensors.gps, rate=rate))
+    vehicle = VehicleParameters.load("scale")
+    c = constants_of(EstimatorParameters.load("scale"), sensors, vehicle, 0.0, True)
+    book = np.zeros(1, BOOK)[0]
+    book.misfits[GPS_VELOCITY] = 1.0
+    row = np.zeros(1, MEASUREMENT)[0]
+    row.kind = KIND_GPS
+    for k in range(4):
+        row.time = 20.0 + k / rate
+        row.values[0] = 2.0 * k / rate
+        row.values[3] = 1.0
+        speeds.follow_fixes(book, row, c)
+    keep = math.exp(-1.0 / rate / speeds.WAY_TIME)
+    assert book.fix_way[0] == pytest.approx((1.0 + keep + keep**2) / rate)
+
+
 def test_fixes_of_a_vehicle_that_gains_speed_move_as_their_velocities(constants):
     """The way of 2 s at 3 m/s² is the sum over the means of two velocities each."""
     book = np.zeros(1, BOOK)[0]
@@ -211,5 +232,5 @@ def test_fixes_of_a_vehicle_that_gains_speed_move_as_their_velocities(constants)
         row.time = time
         row.values[:3] = 1.5 * (time - 20.0) ** 2, 4.0, -1.0
         row.values[3:6] = 3.0 * (time - 20.0), 0.0, 0.0
-        speeds.follow_fixes(book, row)
+        speeds.follow_fixes(book, row, constants)
     assert book.fix_way == pytest.approx((0.0, 0.0, 0.0), abs=1e-9)

@@ -28,7 +28,8 @@ def _interpreted(monkeypatch):
 class Flight:
     """A vehicle that flies at a constant velocity; GPS or IMU are wrong from 3 s on."""
 
-    def __init__(self, seed=None):
+    def __init__(self, seed=None, period=PERIOD):
+        self.period = period
         self.x = np.zeros(1, STATE)[0]
         self.x.velocity = TRUTH
         self.book = np.zeros(1, BOOK)[0]
@@ -42,14 +43,16 @@ class Flight:
 
     def go_on(self, seconds, bias=(0.0, 0.0, 0.0), pull=(0.0, 0.0, 0.0), until_refused=False):
         """Fly on with a bias of the GPS velocity, m/s, and an error of the IMU, m/s²."""
-        for _ in range(round(seconds / PERIOD)):
-            self.book.time += PERIOD
-            self.book.imu_velocity += PERIOD * np.array(pull)
-            self.x.velocity += PERIOD * np.array(pull)
+        for _ in range(round(seconds / self.period)):
+            self.book.time += self.period
+            self.book.imu_velocity += self.period * np.array(pull)
+            self.x.velocity += self.period * np.array(pull)
             read = TRUTH + bias + self.noise[self.readings]
             self.readings += 1
             residual = read - self.x.velocity
-            shapes.judge_steps(self.x, self.book, self.p, residual, self.sigma**2)
+            shapes.judge_steps(
+                self.x, self.book, self.p, residual, self.sigma**2, max(0.5, 1.5 * self.period)
+            )
             assert residual == pytest.approx(read - self.x.velocity)
             if until_refused and self.book.gps_velocity_refused:
                 return
@@ -78,6 +81,30 @@ def test_a_slope_is_not(pull):
         flight.go_on(1.6)
         flight.go_on(2.5, pull=pull)
         assert flight.book.gps_velocity_refused == 0.0
+
+
+@pytest.mark.parametrize("period", [0.5, 1.0])
+def test_four_readings_of_a_slow_gps_show_a_step_and_no_slope(period):
+    for seed in range(3):
+        flight = Flight(seed, period)
+        flight.go_on(8.0)
+        flight.go_on(4.0 * period, (0.0, 0.0, -0.8), until_refused=True)
+        assert flight.book.gps_velocity_refused == 1.0
+        assert flight.book.gps_velocity_step == pytest.approx((0.0, 0.0, -0.8), abs=0.25)
+
+        flight = Flight(seed, period)
+        flight.go_on(8.0)
+        flight.go_on(6.0, pull=(0.0, 0.0, 0.7))
+        assert flight.book.gps_velocity_refused == 0.0
+
+
+def test_the_imus_bias_begins_with_the_estimated_one():
+    """A turn-on bias that was learned on the ground would be a slope for 20 s."""
+    flight = Flight(1)
+    flight.x.force_bias = 0.5, -0.1, 0.2
+    flight.book.wheels_time = 0.05
+    flight.go_on(0.1)
+    assert flight.book.slow_force_bias == pytest.approx((0.5, -0.1, 0.2))
 
 
 def test_an_acceleration_through_stamps_that_are_a_bit_off_is_no_step():
