@@ -165,6 +165,7 @@ def info(
 
         rfly terrain info ./map/MyTerrain.png --json
     """
+    from rfly_terrain.map_files.search import map_name
     from rfly_terrain.tiles.open_terrain import find_tiles
 
     tiles = find_tiles(given.map, given.search_path or ())
@@ -175,7 +176,7 @@ def info(
     else:
         facts = _tiles_facts(tiles)
         rows = [(key, str(value)) for key, value in facts.items()]
-        title = Path(tiles).stem
+        title = map_name(tiles)
     if as_json:
         print(json.dumps(facts, indent=2))
         return

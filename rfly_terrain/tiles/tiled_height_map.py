@@ -43,6 +43,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.point_cloud import Region, selected
 from rfly_terrain.height_map.scalar import surface_at
 from rfly_terrain.height_map.terrain import Terrain, finite_floats
+from rfly_terrain.map_files.search import map_name
 from rfly_terrain.tiles.tile_files import TileFiles, open_files
 
 TILE = 256
@@ -144,9 +145,13 @@ class TiledHeightMap(Terrain):
         datum = 0.0 if grid.geo_origin is None else grid.geo_origin[2]
         self.z_min = grid.z_min - datum
         self.z_max = grid.z_max - datum
-        self.name = files.path.stem
+        if isinstance(files.path, WebPlace):
+            self.name = files.path.stem
+            self.files = ()
+        else:
+            self.name = map_name(files.path)
+            self.files = (files.path,)
         self.geo_origin = grid.geo_origin
-        self.files = () if isinstance(files.path, WebPlace) else (files.path,)
         place = (self.origin_x, self.origin_y, self.step_x, self.step_y)
         no_heights = np.zeros(1, np.float32)
         no_heights.flags.writeable = False

@@ -83,13 +83,13 @@ def test_a_mosaic_in_degrees_equals_the_import_of_one_file(tmp_path, overlap):
     whole = import_dem(write_tif(tmp_path / "whole.tif", raster, 8.0, 47.0), origin_altitude=430.0)
     paths = quarters(tmp_path, raster, 8.0, 47.0, overlap)
     grid = make_tiles(
-        paths, tmp_path / "Alps", TileOptions(side=SIDE, origin_altitude=430.0), jobs=1
+        paths, tmp_path / "Alps.v2", TileOptions(side=SIDE, origin_altitude=430.0), jobs=1
     )
-    tiled = TiledHeightMap.open(tmp_path / "Alps")
+    tiled = TiledHeightMap.open(tmp_path / "Alps.v2")
     assert grid.geo_origin == pytest.approx(whole.geo_origin, abs=1e-9)
-    assert tiled.name == "Alps"
+    assert tiled.name == "Alps.v2"
     assert_same_ground(tiled, whole)
-    assert len(list((tmp_path / "Alps" / "tiles").iterdir())) == len(
+    assert len(list((tmp_path / "Alps.v2" / "tiles").iterdir())) == len(
         {(r // SIDE, c // SIDE) for r in range(grid.rows) for c in range(grid.columns)}
     )
 
