@@ -717,8 +717,7 @@ class FlightController:
 
         loop = self.attitude_loop
         ahead = time - self._stepped_at
-        may_grow = not (watch.failed or watch.all_lie)
-        self._link.measure(speeds, ahead, may_grow, self.flight_modes)
+        self._link.measure(speeds, ahead, watch.shows_delay, self.flight_modes)
         possible = loop.command_age.possible(ahead)
         force, observer = self._rotor_witnesses
         loads = self._wheels.loads(self.time)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.attitude_controller import AttitudeController
 from rfly_autonomy.control.flight_laws import attitude_frequency
@@ -61,11 +63,15 @@ class RotorLink:
             self.soften(modes)
 
     def rest(self, modes: FlightModes) -> None:
-        """Forget the age with the flight: rotors that stand still by their commands show none."""
+        """Forget the age with the flight: rotors that stand still by their commands show none.
+
+        One that has failed may turn on.
+        """
         loop = self._loop
-        rests = not loop.commanded.any() and (
-            loop.expected.max() < RESTS_SHARE * loop.params.hover_speed
-        )
-        if rests and loop.command_age.age:
+        if loop.command_age.age == 0.0:
+            return
+        speeds = np.maximum(loop.commanded, loop.expected)
+        speeds[list(modes.failed_rotors)] = 0.0
+        if speeds.max() < RESTS_SHARE * loop.params.hover_speed:
             loop.command_age.reset()
             self.soften(modes)

@@ -149,6 +149,9 @@ class RotorWatch:
         self._powerless_for = 0.0
         """Time for which the rotors have given far too little force, s."""
 
+        self._weak_battery_for = 0.0
+        """Time for which rotors without power accuse no encoders, s: thrust grows as it sinks."""
+
         self._distrusted_for = 0.0
         """Time for which all encoders have to follow until they are believed again, s."""
 
@@ -257,6 +260,11 @@ class RotorWatch:
         Those that the wheels show to rest are 0.
         """
         return np.where(self._ground.rests, 0.0, self._seeming)
+
+    @property
+    def shows_delay(self) -> bool:
+        """False while a fault of rotors, encoders or battery may look like a late link."""
+        return not (self.failed or self.all_lie or self._weak_battery_for > 0.0)
 
     @property
     def _seeming(self) -> Floats:
@@ -387,9 +395,10 @@ class RotorWatch:
             off = np.zeros(len(expected), bool)
             fast = off
             weak = off
+        self._weak_battery_for -= period
         before = self.warnings
         self.warnings = {}
-        if self._jumps > NOISY_SHARE:
+        if self._jumps > NOISY_SHARE and self._weak_battery_for <= 0.0:
             self.warnings["encoders"] = "the encoders are far noisier than they should be"
             self.all_lie = True
             return
@@ -397,6 +406,8 @@ class RotorWatch:
         if 2 * int(wrong.sum()) > len(expected):
             # encoders that lie show nothing of the battery
             if self._distrusted_for <= 0.0 and self._has_lost_thrust(expected, force):
+                self._weak_battery_for = SOUND_TIME
+            if self._weak_battery_for > 0.0:
                 self.warnings["battery"] = NO_POWER
                 return
             self._distrusted_for = SOUND_TIME
@@ -405,6 +416,9 @@ class RotorWatch:
             self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
             self.all_lie = True
             return
+        if self._weak_battery_for > 0.0:  # rotors are as slow as it lets them be
+            self.warnings["battery"] = NO_POWER
+            wrong = stands
 
         sound = (self._off_for == 0.0) & (self._stands_for == 0.0) & (self._still_for < STUCK_TIME)
         self._sound_for = np.where(sound, self._sound_for + period, 0.0)

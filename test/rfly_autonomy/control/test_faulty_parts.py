@@ -29,6 +29,7 @@ from rfly_autonomy.control.flight_modes import FlightModes
 from rfly_autonomy.control.modes import ModeLogic
 from rfly_autonomy.control.pilot import Pilot, timed_setpoints
 from rfly_autonomy.control.rotor_evidence import LoadEvidence, ThrustByMotion
+from rfly_autonomy.control.rotor_link import RotorLink
 from rfly_autonomy.control.rotor_watch import RotorWatch
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.control.touch_down import Cue
@@ -283,6 +284,42 @@ def test_the_accelerometer_tells_a_dead_battery_from_encoders_that_lie(lift, par
         watch.update(0.01 * tick, (0.3 + 1e-4 * tick) * due, due, due, lift)
     assert list(watch.warnings) == [part]
     assert not watch.failed
+
+
+def test_a_battery_that_gives_too_little_accuses_no_encoders_while_the_vehicle_sinks():
+    """Rotors at 0.8 of their speed give 0.64 of the thrust, 6.3 m/s², and more in a descent.
+
+    Once the accelerometer has not shown so little for two seconds, encoders lie after all.
+    """
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    due = np.full(6, p.hover_speed)
+    named = []
+    for tick in range(500):
+        lift = 6.3 if tick < 100 else 9.0
+        watch.update(0.01 * tick, (0.8 + 1e-5 * tick) * due, due, due, lift)
+        named.append(list(watch.warnings))
+        assert watch.shows_delay is (not named[-1])
+    first = named.index(["battery"])
+    assert 10 <= first < 60
+    assert named[first:299] == [["battery"]] * (299 - first)
+    assert named[302:] == [["encoders"]] * 198
+
+
+@pytest.mark.parametrize("others", [0.0, 0.3])
+def test_a_link_is_judged_no_more_when_only_a_failed_rotor_turns(others):
+    """Rotors that spool down by their commands have a share `others` of the speed in hover."""
+    p = VehicleParameters.load("scale")
+    loop = AttitudeController(p)
+    modes = FlightModes(p, ModeLogic(Mode.ABORT), loop)
+    link = RotorLink(loop, 0.0)
+    modes.set_failed_rotors(frozenset((2,)))
+    loop.command_age.age = 0.1
+    loop.commanded = np.full(6, (others or 1e-6) * p.hover_speed)
+    loop.expected = loop.commanded.copy()
+    loop.expected[2] = 200.0
+    link.rest(modes)
+    assert list(link.warnings) == (["link"] if others else [])
 
 
 @pytest.mark.parametrize("encoders", ["biased", "noisy", "repeated", "off"])
