@@ -31,7 +31,7 @@ MOST_MEMORY_OF_THREE = 300e6
 """Goal of terrain, bridge and trajectory node in one process, bytes."""
 MOST_OF_BARE = 4.0
 """Goal, in multiples of a bare node's start and memory."""
-SETTLED_S = lasting("RFLY_SETTLED_SECONDS", 5.0)
+SETTLED_S = lasting("RFLY_SETTLED_SECONDS", 5.0, short_s=0.2)
 GIVE_UP_S = 60.0
 STARTS = 1 if is_short() else 3
 """Starts of each node; the quickest counts.

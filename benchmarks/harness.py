@@ -38,9 +38,9 @@ def is_short() -> bool:
     return os.environ.get(SHORT_VARIABLE) == "1"
 
 
-def lasting(variable: str, usual_s: float) -> float:
+def lasting(variable: str, usual_s: float, short_s: float = SHORT_S) -> float:
     """Return how long a benchmark with nodes lasts, s, which an environment variable may say."""
-    return float(os.environ.get(variable, SHORT_S if is_short() else usual_s))
+    return float(os.environ.get(variable, short_s if is_short() else usual_s))
 
 
 @dataclass(frozen=True)
