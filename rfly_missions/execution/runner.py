@@ -62,6 +62,7 @@ from rfly_missions.followers.vehicle_kinds import (
 )
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.checks import (
+    ENDLESS,
     below_home,
     check_fence,
     check_items,
@@ -562,7 +563,7 @@ class MissionRunner:
     def _jump(self, index: int, item: MissionItem, target: int) -> bool:
         """Return whether a jump is used up; otherwise make it."""
         left = self._passes.jumps_left.get(index, float(item.params[1]))
-        is_endless = left == -1.0
+        is_endless = left == ENDLESS
         if not (left > 0.0 or is_endless):
             return True
         self._passes.jumps_left[index] = left if is_endless else left - 1.0

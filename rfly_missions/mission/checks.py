@@ -20,6 +20,8 @@ from rfly_missions.mission.mavlink_items import (
     MAX_RADIUS,
 )
 
+ENDLESS = -1.0
+"""Number of jumps that stands for any."""
 BELOW_HOME = 1.0
 """Depth below home, m, from which an item is reported."""
 _ON_THE_WAY = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT)
@@ -28,15 +30,45 @@ _ON_THE_WAY = (MissionMode.TAKEOFF, MissionMode.WAYPOINT, MissionMode.ORBIT)
 def check_items(mission: Sequence[MissionItem], names: Sequence[int], ground_vehicle: bool) -> None:
     """Raise ConfigError for the first item that can't be flown; jumps call the items by `names`."""
     tags = tags_of(mission)
-    known = frozenset(names)
+    numbers = {name: index for index, name in enumerate(names)}
     for index, item in enumerate(mission):
         problem = _item_problem(item, ground_vehicle)
-        if item.command == DO_JUMP and item.params[0] not in known:
+        if item.command == DO_JUMP and item.params[0] not in numbers:
             problem = f"jump to {item.params[0]:g}, no item has that number"
         if item.command == DO_JUMP_TAG and item.params[0] not in tags:
             problem = f"jump to tag {item.params[0]:g}, no item has that tag"
         if problem:
             raise ConfigError(f"mission item {index}: {problem}")
+
+    followed = [_follower(mission, index, numbers, tags) for index in range(len(mission))]
+    for index in range(len(mission)):
+        if _comes_back(followed, index):
+            raise ConfigError(
+                f"mission item {index}: jumps for ever without an item to fly in between"
+            )
+
+
+def _follower(
+    mission: Sequence[MissionItem],
+    index: int,
+    numbers: Mapping[int, int],
+    tags: Mapping[float, int],
+) -> int | None:
+    """Return the item that always follows an endless jump or a tag at once; None after others."""
+    item = mission[index]
+    if item.command == JUMP_TAG:
+        return index + 1
+    return jump_target(item, numbers, tags) if item.params[1] == ENDLESS else None
+
+
+def _comes_back(followed: Sequence[int | None], index: int) -> bool:
+    """Return whether one item leads to itself by those that follow at once."""
+    at = followed[index]
+    for _ in followed:
+        if at is None or at == index or at >= len(followed):
+            break
+        at = followed[at]
+    return at == index
 
 
 def _item_problem(item: MissionItem, ground_vehicle: bool) -> str:

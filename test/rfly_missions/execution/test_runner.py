@@ -5,6 +5,7 @@
 
 import json
 import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from rfly_common.errors import ConfigError
 from rfly_missions.execution.runner import MissionRunner
 from rfly_missions.followers.fixed_wing import FixedWingLimits
 from rfly_missions.followers.multirotor import MultirotorLimits
+from rfly_missions.mission.checks import check_items
 from rfly_missions.mission.files import read_mission, write_mission
 from rfly_missions.mission.geofence import FenceCircle, Geofence
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode
@@ -158,6 +160,27 @@ def test_a_jump_to_a_tag():
     assert visited(flight) == [0, 2, 2, 2, 4]
     with pytest.raises(ConfigError, match="item 1: jump to tag 8, no item has that tag"):
         flight.runner.load([mavlink(600, 7), mavlink(601, 8, 1)])
+
+
+@pytest.mark.parametrize(
+    ("items", "wrong"),
+    [
+        ([A, mavlink(177, 2, -1)], 1),
+        ([A, mavlink(600, 7), mavlink(601, 7, -1), B], 1),
+        ([A, mavlink(177, 3, -1), mavlink(177, 2, -1)], 1),
+        # the first is done a hundred times, the second for ever
+        ([A, mavlink(177, 3, 100), mavlink(177, 3, -1)], 2),
+        ([A, mavlink(177, 2, 100), B], None),
+        ([A, mavlink(177, 3, -1), mavlink(177, 2, 5), B], None),
+        ([A, mavlink(600, 7), B, mavlink(601, 7, -1)], None),
+        ([mavlink(177, 2, -1), A, mavlink(177, 1, -1)], None),
+    ],
+)
+def test_jumps_for_ever_have_something_to_fly_in_between(items, wrong):
+    numbers = range(1, len(items) + 1)
+    told = pytest.raises(ConfigError, match=f"^mission item {wrong}: jumps for ever without")
+    with told if wrong is not None else nullcontext():
+        check_items(items, numbers, ground_vehicle=False)
 
 
 @pytest.mark.parametrize("kind", KINDS)
