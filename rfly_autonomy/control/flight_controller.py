@@ -208,6 +208,9 @@ class FlightController:
         self.rotor_watch = RotorWatch(self.params)
         """Watch over the rotors."""
 
+        self._weak_battery = ""
+        """Text about a battery that has ended a flight; it begins none until it is disarmed."""
+
     # setpoints and requests
 
     @property
@@ -267,11 +270,15 @@ class FlightController:
             return f"its estimate is {self.trust.text}"
         if wanted in TAKING_OFF and self.failed_rotors:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
+        if wanted in _NEEDS_TRUST and self._weak_battery:
+            return self._weak_battery
         if wanted in TAKING_OFF and self.rotor_watch.warnings:
             return next(iter(self.rotor_watch.warnings.values()))
 
         refusal = self._request(wanted, f"requested: {word}")
         is_faulty = self.failed_rotors or self.rotor_watch.lying
+        if wanted is Mode.DISARMED and not refusal:
+            self._weak_battery = ""
         if wanted is Mode.DISARMED and not refusal and is_faulty:
             # repaired, or else they will be noticed again
             self.flight_modes.set_failed_rotors(frozenset())
@@ -660,6 +667,8 @@ class FlightController:
         """React to what is too old, before the mode advances."""
         mode = self.mode
         if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT):
+            self._weak_battery = self._weak_battery or self.rotor_watch.warnings.get("battery", "")
+            self.flight_modes.is_weak = bool(self._weak_battery)
             if self._imu_is_old:
                 self._request(Mode.ABORT, self._imu_fault)
             elif self._estimate_is_old:
@@ -668,6 +677,8 @@ class FlightController:
                 self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
             elif self.trust.level is Trust.STOP and mode in _NEEDS_TRUST:
                 self._request(Mode.LAND, f"its estimate is {self.trust.text}")
+            elif self._weak_battery and mode in _NEEDS_TRUST:
+                self._request(Mode.LAND, self._weak_battery)
         elif mode is Mode.DRIVE and self.trust.level is Trust.LOST:
             self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
 
@@ -721,7 +732,19 @@ class FlightController:
         possible = loop.command_age.possible(ahead)
         force, observer = self._rotor_witnesses
         loads = self._wheels.loads(self.time)
-        watch.update(time, speeds, loop.expected, loop.commanded, force, observer, loads, possible)
+        situation = self._situation
+        climb = 0.0 if situation is None or math.isnan(situation.upward) else situation.upward
+        watch.update(
+            time,
+            speeds,
+            loop.expected,
+            loop.commanded,
+            force,
+            observer,
+            loads,
+            possible,
+            climb,
+        )
         loop.note_speeds(watch.believed)
         self._lose_rotors()
 
@@ -763,7 +786,7 @@ _MOST_TRUST_NEEDED = {
 """Level of trust at which each mode is refused."""
 
 _NEEDS_TRUST = (*TAKING_OFF, Mode.FLIGHT, Mode.ROLLING_LAND)
-"""Modes that end by LAND when the estimate can no longer be trusted."""
+"""Modes that end by LAND when the estimate can no longer be trusted, or the battery is weak."""
 
 _REASONS = {
     **dict.fromkeys(((mode, Mode.FLIGHT) for mode in TAKING_OFF), "it has lifted off"),

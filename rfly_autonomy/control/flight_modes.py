@@ -45,6 +45,9 @@ ROLLING_CLIMB = 1.0
 FAST_DESCENT = 1.5
 """Sink rate of a landing high above the ground, m/s."""
 
+WEAK_DESCENT = 0.25
+"""Sink rate near the ground with a weak battery, m/s: little thrust is left to brake with."""
+
 SLOW_BELOW = 5.0
 """Clearance below which a landing is slow, m."""
 
@@ -163,6 +166,9 @@ class FlightModes:
         self.knows_speed = True
         """True while the estimate shows speed and heading well enough to brake by them."""
 
+        self.is_weak = False
+        """True with a battery that gives too little power."""
+
         self._brakes_for = 0.0
         """Time for which a descent has braked instead of sinking, s."""
 
@@ -273,7 +279,9 @@ class FlightModes:
             if clearance > TURN_ABOVE and setpoint is not None:
                 self._turn(setpoint.yaw, dt)
             high = clearance_measured and clearance > SLOW_BELOW
-            self._descend(now, FAST_DESCENT if high else SLOW_DESCENT, dt)
+            low_rate = WEAK_DESCENT if self.is_weak else SLOW_DESCENT
+            high_rate = SLOW_DESCENT if self.is_weak else FAST_DESCENT
+            self._descend(now, high_rate if high else low_rate, dt)
         elif mode in AFTER_BOUNCE:
             share = self.logic.contact.load_share
             if math.isnan(share):

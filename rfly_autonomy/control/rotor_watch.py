@@ -17,7 +17,8 @@ Rotors that stand, are weak, stuck or run away have failed. Encoders that repeat
 that show jumps of most rotors, or that show most of them fail at once, prove nothing about the
 rotors: they have failed themselves. But if the accelerometer measures the little thrust that they
 show, most rotors do fail at once: the battery gives them no power. It gives none either if the
-accelerometer measures far less thrust than is due while no encoder shows anything.
+accelerometer measures far less thrust than is due while no encoder shows anything. A weak battery
+makes all rotors slower at once, each by so little that alone it would be sound.
 
 A single rotor that seems to fail may have an encoder that lies. The body shows it: a rotor that is
 slower or faster than expected adds a moment that the flight law's observer finds. If this moment
@@ -102,6 +103,18 @@ POWERLESS_SHARE = 0.5
 POWERLESS_TIME = 0.2
 """Time below that share after which the battery is at fault, s."""
 
+SAG_LACK = 0.1
+"""Thrust that all rotors together lack, as a share of the weight, by which a battery is weak."""
+
+SAG_AGREES = 0.3
+"""Share of the lack that encoders show by which the measured force may differ from theirs."""
+
+SAG_TIME = 0.2
+"""Time with this lack after which the battery is at fault, s."""
+
+STILL_LACKS = 0.25
+"""Share of the lack that encoders show that the force has to show for the battery to stay named."""
+
 LONGEST_DOUBT = 1.0
 """Time after which a rotor that seems to fail is named, though the body shows nothing, s.
 
@@ -150,7 +163,10 @@ class RotorWatch:
         """Time for which the rotors have given far too little force, s."""
 
         self._weak_battery_for = 0.0
-        """Time for which rotors without power accuse no encoders, s: thrust grows as it sinks."""
+        """Time for which rotors without power accuse no encoders, s."""
+
+        self._sags_for = 0.0
+        """Time for which all rotors have been too slow together, s."""
 
         self._distrusted_for = 0.0
         """Time for which all encoders have to follow until they are believed again, s."""
@@ -207,6 +223,7 @@ class RotorWatch:
         observer: MomentObserver | None = None,
         loads: Floats | None = None,
         possible: Floats | None = None,
+        climb: float = 0.0,
     ) -> None:
         """Take in measured speeds, (rotors,), rad/s, at a time, s.
 
@@ -214,6 +231,7 @@ class RotorWatch:
         specific force along the body's z axis, m/s²; NaN: unknown. `observer`: of the moments that
         the expected speeds leave open; None: unknown. `loads`: of the wheels, (wheels,), N; None:
         unknown. `possible`: speeds by commands of other ages, (k, rotors), rad/s; None: of none.
+        `climb`: speed along that axis, m/s, which takes thrust away.
         """
         period = self._begin(time)
         repeats = np.array_equal(speeds, self._speeds)
@@ -223,8 +241,10 @@ class RotorWatch:
         else:
             self._repeats_for = 0.0
             self.all_lie = False
+            inflow = self._params.inflow_coefficient * climb / self._params.mass
+            still = force + inflow * float(speeds.sum())
             self._watch_speeds(
-                speeds, expected, commanded, force, observer, loads, possible, period
+                speeds, expected, commanded, still, observer, loads, possible, period
             )
         self._watch_power(expected, force, period)
         self._watch_motion(expected, force, observer, period)
@@ -309,6 +329,7 @@ class RotorWatch:
         elif fast.any():
             fast &= loads is not None and self._ground.shows(loads, speeds, expected)
         lack = self._params.thrust_coefficient * (np.square(low) - np.square(speeds))
+        self._watch_sag(sagged, low, force, period)
         slow = speeds < SAG_SHARE * self._params.max_rotor_speed
         weak = slow & (lack > WEAK_LACK * self._params.mass * GRAVITY)
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
@@ -369,6 +390,26 @@ class RotorWatch:
             self.warnings["battery"] = NO_POWER
         elif self.all_lie:
             self.warnings.pop("battery", None)
+
+    def _watch_sag(self, sagged: Floats, low: Floats, force: float, period: float) -> None:
+        """Find a battery by which all rotors are too slow together, or which is weak still.
+
+        `sagged`: lowest speeds on an empty battery, and `low`: lowest ones expected, both
+        (rotors,), rad/s. `force`: that would be measured without the climb, m/s².
+        """
+        share = self._params.thrust_coefficient / self._params.mass
+        shown = share * float(np.square(self._speeds).sum())
+        due = share * float(np.square(low).sum())
+        lacks = share * float(np.square(sagged).sum()) - shown > SAG_LACK * GRAVITY
+        lacks = lacks and bool((self._speeds < sagged).all())
+        agrees = force < shown + SAG_AGREES * (due - shown)
+        sags_for = self._sags_for + (period if lacks and agrees else -period)
+        self._sags_for = min(max(sags_for, 0.0), SAG_TIME)
+
+        starts = self._sags_for >= SAG_TIME - 1e-9 and self._distrusted_for <= 0.0
+        lasts = self._weak_battery_for > 0.0 and due - shown > SAG_LACK * GRAVITY
+        if starts or (lasts and force < due - STILL_LACKS * (due - shown)):
+            self._weak_battery_for = SOUND_TIME
 
     def _has_lost_thrust(self, expected: Floats, force: float) -> bool:
         """Return whether a measured force, m/s², shows the lower thrust that the encoders show.

@@ -306,6 +306,39 @@ def test_a_battery_that_gives_too_little_accuses_no_encoders_while_the_vehicle_s
     assert named[302:] == [["encoders"]] * 198
 
 
+def test_a_weak_battery_shows_by_all_rotors_together():
+    """Each turns at 0.93 of its speed, 260 instead of 280 rad/s, and alone it would be sound.
+
+    Together they push with 0.865 of the weight, 8.5 m/s².
+    """
+    p = VehicleParameters.load("scale_six")
+    watch = RotorWatch(p)
+    due = np.full(6, p.hover_speed)
+    named = []
+    for tick in range(100):
+        share = 0.93 + 1e-5 * tick
+        watch.update(0.01 * tick, share * due, due, due, GRAVITY * share**2)
+        named.append(list(watch.warnings))
+    assert 15 <= named.index(["battery"]) <= 25
+    assert named[25:] == [["battery"]] * 75
+    assert not watch.failed
+
+
+@pytest.mark.parametrize(("off", "climb"), [(-20.0, 3.0), (-40.0, 3.0), (-40.0, -2.0)])
+def test_encoders_that_show_too_little_accuse_no_battery_in_a_climb(off, climb):
+    """The force is that in hover: a climb takes thrust away, a descent adds some."""
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    thrust = p.mass * GRAVITY + p.inflow_coefficient * climb * 6.0 * p.hover_speed
+    due = np.full(6, math.sqrt(thrust / (6.0 * p.thrust_coefficient)))
+    seen = set()
+    for tick in range(200):
+        shown = due + off + 1e-3 * tick
+        watch.update(0.01 * tick, shown, due, due, GRAVITY, climb=climb)
+        seen |= set(watch.warnings)
+    assert "battery" not in seen
+
+
 @pytest.mark.parametrize("others", [0.0, 0.3])
 def test_a_link_is_judged_no_more_when_only_a_failed_rotor_turns(others):
     """Rotors that spool down by their commands have a share `others` of the speed in hover."""

@@ -42,6 +42,31 @@ def flown(time, *faults, seed=1):
 
 
 @pytest.mark.parametrize(
+    ("vehicle", "time", "sink"),
+    [
+        ("scale_six", IN_FLIGHT, 1.8),
+        exhaustively("scale", IN_FLIGHT, 1.2),
+        exhaustively("scale", IN_TAKEOFF, 1.2),
+    ],
+)
+def test_a_battery_that_becomes_weak_is_named_alone_and_lands(vehicle, time, sink):
+    """Its resistance has risen by 0.25 ohms: six rotors of `scale_six` no longer carry it.
+
+    It flew on, sank and scraped over the ground; encoders and link were named.
+    """
+    fault = f"{{time_s: {time}, fault: {{part: battery, kind: biased, value: 0.25}}}}"
+    hop = HOP.format(seed=1, events=fault).replace("vehicle: scale", f"vehicle: {vehicle}")
+    done = closed_run(hop)
+    assert {finding.part for finding in done.findings} == {"battery"}
+    assert time < done.findings[0].time < time + 2.0
+    assert all(touch.sink_speed < sink for touch in done.run.touchdowns)
+    modes = [mode for begin, mode in done.run.modes if begin > time]
+    assert modes[0] is Mode.LAND
+    assert modes[-1] in (Mode.SPOOL_DOWN, Mode.DRIVE)
+    assert Mode.FLIGHT not in modes
+
+
+@pytest.mark.parametrize(
     ("part", "time", "seed"),
     [
         ("height", IN_TAKEOFF, 1),
