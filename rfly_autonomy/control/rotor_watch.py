@@ -17,7 +17,8 @@ Rotors that stand, are weak, stuck or run away have failed. Encoders that repeat
 that show jumps of most rotors, or that show most of them fail at once, prove nothing about the
 rotors: they have failed themselves. But if the accelerometer measures the little thrust that they
 show, most rotors do fail at once: the battery gives them no power. It gives none either if the
-accelerometer measures far less thrust than is due while no encoder shows anything. A weak battery
+accelerometer measures far less thrust than is due while no encoder shows anything, or none of the
+rotors turns; on the ground, what the wheels carry is no thrust. A weak battery
 makes all rotors slower at once, each by so little that alone it would be sound.
 
 A single rotor that seems to fail may have an encoder that lies. The body shows it: a rotor that is
@@ -246,7 +247,10 @@ class RotorWatch:
             self._watch_speeds(
                 speeds, expected, commanded, still, observer, loads, possible, period
             )
-        self._watch_power(expected, force, period)
+        carried = 0.0
+        if loads is not None and not speeds.any():
+            carried = float(loads.sum()) / self._params.mass
+        self._watch_power(expected, force - carried, period)
         self._watch_motion(expected, force, observer, period)
 
     def update_unmeasured(
@@ -381,14 +385,18 @@ class RotorWatch:
         return np.asarray(is_late & is_still & np.isfinite(speeds))
 
     def _watch_power(self, expected: Floats, force: float, period: float) -> None:
-        """Find a battery that gives no power while no encoder shows it."""
+        """Find a battery that gives no power while no encoder shows it, or no rotor turns.
+
+        `force`: of the rotors, m/s².
+        """
+        is_blind = self.all_lie or not self._speeds.any()
         due = self._params.thrust_coefficient * float(np.square(expected).sum())
         flies = due > POWERLESS_SHARE * self._params.mass * GRAVITY
         is_low = flies and force < POWERLESS_SHARE * due / self._params.mass
-        self._powerless_for = self._powerless_for + period if is_low and self.all_lie else 0.0
+        self._powerless_for = self._powerless_for + period if is_low and is_blind else 0.0
         if self._powerless_for >= POWERLESS_TIME - 1e-9:
             self.warnings["battery"] = NO_POWER
-        elif self.all_lie:
+        elif is_blind:
             self.warnings.pop("battery", None)
 
     def _watch_sag(self, sagged: Floats, low: Floats, force: float, period: float) -> None:

@@ -324,6 +324,21 @@ def test_a_weak_battery_shows_by_all_rotors_together():
     assert not watch.failed
 
 
+@pytest.mark.parametrize(("carried", "named"), [(0.95, {"battery"}), (0.0, set())])
+def test_rotors_that_all_rest_in_a_takeoff_lack_power_if_the_wheels_carry_on(carried, named):
+    """Encoders that are stuck at 0 show no turning either, but the vehicle is in the air."""
+    p = VehicleParameters.load("scale")
+    watch = RotorWatch(p)
+    seen = set()
+    for tick in range(100):
+        due = np.full(6, p.hover_speed * min(0.01 * tick, 1.0))
+        loads = carried * p.static_load
+        watch.update(0.01 * tick, np.zeros(6), due, due, GRAVITY, loads=loads)
+        seen |= set(watch.warnings)
+    assert seen == named
+    assert not watch.failed
+
+
 @pytest.mark.parametrize(("off", "climb"), [(-20.0, 3.0), (-40.0, 3.0), (-40.0, -2.0)])
 def test_encoders_that_show_too_little_accuse_no_battery_in_a_climb(off, climb):
     """The force is that in hover: a climb takes thrust away, a descent adds some."""

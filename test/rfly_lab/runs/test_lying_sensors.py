@@ -66,6 +66,30 @@ def test_a_battery_that_becomes_weak_is_named_alone_and_lands(vehicle, time, sin
     assert Mode.FLIGHT not in modes
 
 
+DRIVE_AND_HOP = """version: 1
+vehicle: scale
+mission:
+  items:
+    - {{mode: waypoint, position_m: [6, 0]}}
+    - {{mode: takeoff, height_m: 2}}
+    - {{mode: land}}
+events: [{{time_s: {time}, fault: {{part: battery, kind: 'off'}}}}]
+end: {{when: mission_done, time_s: 14}}
+"""
+
+
+@pytest.mark.parametrize("time", [4.3, exhaustively(5.6)])
+def test_a_vehicle_whose_battery_is_dead_takes_off_nowhere(time):
+    """It dies in the drive, or as it stands, which only rotors show: TAKEOFF never ended."""
+    done = closed_run(DRIVE_AND_HOP.format(time=time))
+    assert {finding.part for finding in done.findings} == {"battery"}
+    takeoffs = [begin for begin, mode in done.run.modes if mode is Mode.TAKEOFF]
+    assert len(takeoffs) == (time > 5.0)
+    shows = takeoffs[0] + 0.5 if takeoffs else time
+    assert time < done.findings[0].time < shows + 2.0
+    assert done.run.modes[-1][1] is Mode.DRIVE
+
+
 @pytest.mark.parametrize(
     ("part", "time", "seed"),
     [
