@@ -149,7 +149,7 @@ class OnBoard:
             name = f"rotor {rotor + 1}"
             found[name] = watch.failed.get(rotor, f"{name} failed")
         if self.link.loses_most:
-            found["link"] = "the link loses most motion commands"
+            found["link"] = "the link loses many motion commands"
         elif self.link.is_lost:
             found["link"] = "the link brings no motion commands in time"
         if isinstance(self.guide, MissionGuide) and self.guide.gauge_fault:
