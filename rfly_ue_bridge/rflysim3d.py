@@ -23,6 +23,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rfly_common.files import Closing
+from rfly_common.vehicle_states import FARTHEST
 from rfly_ue_bridge.codec import commands
 from rfly_ue_bridge.codec.addresses import DEFAULT_HOST, LAN_GROUP, WINDOW_PORT
 from rfly_ue_bridge.codec.command_words import check_flag, number_within, whole_number
@@ -142,7 +143,7 @@ class RflySim3D(Closing):
         for none.
         """
         head = (whole_number("copter_id", copter_id), whole_number("vehicle_type", vehicle_type, 0))
-        position = _vector("position_ned", position_ned, 3)
+        position = _position(position_ned)
         angles = _vector("euler", euler, 3)
         motors = _motors(motor_speed_rpm)
         size = _vector("scale", scale, 3)
@@ -201,7 +202,7 @@ class RflySim3D(Closing):
                 *_vector("acceleration_frd", acceleration_frd, 3),
                 *_vector("angular_velocity_frd", angular_velocity_frd, 3),
                 number_within("time_s", time_s),
-                *_vector("position_ned", position_ned, 3),
+                *_position(position_ned),
                 number_within("longitude_deg", longitude_deg, -180.0, 180.0),
                 number_within("latitude_deg", latitude_deg, -90.0, 90.0),
                 number_within("altitude", altitude),
@@ -339,6 +340,13 @@ def _vector(argument: str, values: Any, length: int | None) -> list[float]:
     if length is not None and len(numbers) != length:
         raise ValueError(f"{argument}: {len(numbers)} numbers, expected {length}")
     return [number_within(argument, number) for number in numbers]
+
+
+def _position(values: Any) -> list[float]:
+    numbers = _vector("position_ned", values, 3)
+    if max(map(abs, numbers)) > FARTHEST:
+        raise ValueError(f"position_ned: {numbers}, expected within {FARTHEST:g} m of the origin")
+    return numbers
 
 
 def _motors(values: Any) -> list[float]:

@@ -128,6 +128,7 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)  # of the tests that `-m` selects, one part
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect exhaustive tests unless `-m` names them, and all but one part; slow modules first.
 

@@ -602,8 +602,8 @@ _EXPLAINED: Mapping[Reason, Finding | _Explain] = {
     ),
     Reason.TOO_FAR: Finding(
         "status:{node}:too_far:{subject}",
-        "{subject}: states are dropped for their position",
-        "it is too far from the map: give metres in the map's frame, not the Earth's",
+        "{subject}: states are dropped, as too far away or too fast",
+        "give metres in the map's frame, and m/s: other units, or no position yet?",
     ),
     Reason.UNKNOWN_PARAMETER: _unknown_parameter,
     Reason.STALE: _OLD_STAMPS,

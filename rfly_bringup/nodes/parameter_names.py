@@ -95,12 +95,14 @@ def similar_node(section: str, running: Iterable[str]) -> str:
 def check_parameter_file(path: str, nodes: Sequence[StartedNode] = ()) -> list[str]:
     """Return a sentence for each name in a parameter file that none of these nodes has.
 
+    A file without any ros__parameters is one sentence, too.
+
     Raise ConfigError with file and line for a file that no node could read, or a value of a wrong
-    type; also for a file without any ros__parameters.
+    type.
     """
     sections = read_parameter_file(path)
     if not sections:
-        raise ConfigError(f"{path}: holds no parameters, expected NODE: {{ros__parameters: {{…}}}}")
+        return [f"{path}: holds no parameters, expected NODE: {{ros__parameters: {{…}}}}"]
     by_name = {f"/{node.label}": node.executable for node in nodes if node.package == "rfly_suite"}
     warnings = []
     for section in sections:

@@ -213,7 +213,7 @@ class MavlinkVehicleTopics:
             node, MissionParams, f"{name}/mission_params", self._on_mission_params, LATCHED
         )
         subscription(node, Mission, f"{name}/mission", self._on_mission, LATCHED)
-        subscription(node, VehicleMode, f"{name}/mode", self._on_mode, LATCHED)
+        self._modes = subscription(node, VehicleMode, f"{name}/mode", self._on_mode, LATCHED)
 
     def destroy(self) -> None:
         """Take the action's client off the graph."""
@@ -342,7 +342,7 @@ class MavlinkVehicleTopics:
         """Prepare a tick: time without a pose, mode, gains, battery."""
         situation = self.vehicle.flight.situation
         situation.silence = self.silence_s
-        if situation.mode and not self._node.count_publishers(f"{self.name}/mode"):
+        if situation.mode and not self._node.count_publishers(self._modes.topic_name):
             situation.mode = ""  # its controller has ended
         if self._gains is not None:
             self._gains.update(wall)

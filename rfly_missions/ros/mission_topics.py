@@ -132,22 +132,23 @@ class MissionVehicle:
 
         # topics
         name = vehicle.name
-        self.done_topic = f"{name}/is_mode_done"
+        self.done_topic = node.resolve_topic_name(f"{name}/is_mode_done")
+        """Name in the graph, which may be another than the node's own."""
         self._params = publisher(node, MissionParams, f"{name}/mission_params", LATCHED)
         self._missions = publisher(node, MissionMsg, f"{name}/mission", LATCHED)
         subscription(node, Fence, f"{name}/fence", self._on_fence, LATCHED)
         subscription(node, UInt8, f"{name}/mission_command", self._on_mission_command, COMMANDS)
-        subscription(node, Bool, self.done_topic, self._on_is_mode_done, COMMANDS)
+        subscription(node, Bool, f"{name}/is_mode_done", self._on_is_mode_done, COMMANDS)
         node.create_service(SetMissionCommand, f"{name}/set_mission_command", self._serve_command)
 
-        self._mode_topic = f"{name}/mode"
+        self._mode_topic = node.resolve_topic_name(f"{name}/mode")
         self._published_mode: str | None = None
         self._modes = self._targets = self._requests = None
         land_air = vehicle.params.uav_type == "land-air"
         if shared.simulate and land_air:
-            self._modes = publisher(node, VehicleMode, self._mode_topic, LATCHED)
+            self._modes = publisher(node, VehicleMode, f"{name}/mode", LATCHED)
         else:
-            subscription(node, VehicleMode, self._mode_topic, self._on_mode, LATCHED)
+            subscription(node, VehicleMode, f"{name}/mode", self._on_mode, LATCHED)
 
         if not shared.simulate:
             subscription(node, PoseStamped, f"{name}/pose", self._on_pose, STATE_IN)

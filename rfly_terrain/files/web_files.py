@@ -87,9 +87,9 @@ class WebPlace:
         return PurePosixPath(urlsplit(self.url).path).suffix
 
     @property
-    def stem(self) -> str:
-        """Name without its ending, no character escaped."""
-        return PurePosixPath(unquote(urlsplit(self.url).path)).stem
+    def name(self) -> str:
+        """Name without folders, no character escaped."""
+        return PurePosixPath(unquote(urlsplit(self.url).path)).name
 
     def read(self, max_bytes: int) -> bytes:
         """Return the content of a file. Raises OSError, also if it is larger than max_bytes."""

@@ -146,7 +146,7 @@ class TiledHeightMap(Terrain):
         self.z_min = grid.z_min - datum
         self.z_max = grid.z_max - datum
         if isinstance(files.path, WebPlace):
-            self.name = files.path.stem
+            self.name = map_name(files.path.name)
             self.files = ()
         else:
             self.name = map_name(files.path)

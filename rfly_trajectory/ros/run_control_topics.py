@@ -215,7 +215,7 @@ class RunControl:
     def _has_listened(self) -> bool:
         if self._heard_ns is not None or self._listening_since is None:
             return True
-        others = self._node.count_publishers(self._start_topic)
+        others = self._node.count_publishers(self._node.resolve_topic_name(self._start_topic))
         return time.monotonic() - self._listening_since >= (
             LISTEN_TO_KNOWN_S if others else LISTEN_S
         )

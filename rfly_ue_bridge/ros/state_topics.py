@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -25,7 +26,7 @@ from rfly_common.ros.endpoints import steady_timer, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import FLEET_IN
 from rfly_common.state_sources import Claim, Conflict, IdOwners, StampFilter
-from rfly_common.vehicle_states import VehicleStates, msg_to_states
+from rfly_common.vehicle_states import FARTHEST, VehicleStates, msg_to_states, usable_states
 from rfly_ue_bridge.codec.commands import delete_vehicles_by_parts, encode_command
 from rfly_ue_bridge.codec.ned_states import NedStates, states_to_ned
 from rfly_ue_bridge.codec.state_datagrams import encode_states, goes_in_fleet
@@ -78,6 +79,25 @@ class ProblemLog:
             self.begin(key, text)
         for key in self._logged.keys() - problems.keys():
             self._logger.info(f"over: {self._logged.pop(key)}")
+
+
+def _placed(states: VehicleStates) -> VehicleStates:
+    """Return states that all have a place, the origin if need be.
+
+    A vehicle is removed wherever it was.
+    """
+    usable, _ = usable_states(states)
+    near = (usable & (np.abs(states.position) <= FARTHEST).all(axis=1))[:, None]
+    return VehicleStates(
+        id=states.id,
+        vehicle_type=states.vehicle_type,
+        position=np.where(near, states.position, 0.0),
+        orientation=np.where(near, states.orientation, (0.0, 0.0, 0.0, 1.0)),
+        scale=np.where(near, states.scale, 1.0),
+        frame_id=states.frame_id,
+        source=states.source,
+        stamp_ns=states.stamp_ns,
+    )
 
 
 class _Leaving(NamedTuple):
@@ -172,7 +192,7 @@ class StateTopics:
 
         steady_ns = time.monotonic_ns()
         claim = self.owners.claim(states.id, states.source, steady_ns)  # no other source's vehicles
-        ned = self._to_ned(states.select(claim.accepted), topic)
+        ned = self._to_ned(_placed(states.select(claim.accepted)), topic)
         if ned is not None:
             self._leaving.append(_Leaving(ned, steady_ns, REMOVALS_SENT))
             self.send_removals()

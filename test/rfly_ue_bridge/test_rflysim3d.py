@@ -202,6 +202,8 @@ WRONG = {
     "id-large": lambda w: w.vehicle(2**31, 3, (0, 0, 0)),
     "type": lambda w: w.vehicle(1, -1, (0, 0, 0)),
     "position-short": lambda w: w.vehicle(1, 3, (0, 0)),
+    "position-far": lambda w: w.vehicle(1, 3, (0, 1.01e8, 0), fit_ground=True),
+    "position-far-full": lambda w: w.vehicle_full(1, 3, (-1.01e8, 0, 0)),
     "position-number": lambda w: w.vehicle(1, 3, 2.0),
     "position-nan": lambda w: w.vehicle(1, 3, (0, 0, float("nan"))),
     "position-large": lambda w: w.vehicle(1, 3, (0, 1e39, 0)),
@@ -251,6 +253,7 @@ def test_what_is_wrong_is_a_value_error_and_sends_nothing(window, sinks, call):
             r"position_ned: nan, expected a number from -3.40282e\+38 to 3.40282e\+38",
         ),
         (WRONG["position-short"], "position_ned: 2 numbers, expected 3"),
+        (WRONG["position-far"], r"position_ned: .*, expected within 1e\+08 m of the origin"),
         (
             WRONG["id-large"],
             "copter_id: 2147483648, expected a whole number from -2147483648 to 2147483647",

@@ -137,7 +137,6 @@ def test_the_short_help_is_the_help(rfly, words):
         (("sim", "run", "hop", "--csv", "a.mcap"), "a.mcap: expected a name that ends in .csv"),
         (("sim", "run", "hop", "--csv", "a.pcap"), "a.pcap: expected a name that ends in .csv"),
         (("sim", "run", "hop", "--mcap", "a.csv"), "a.csv: expected a name that ends in .mcap"),
-        (("up", "--params-file", "empty.yaml"), "params_file: empty.yaml: holds no parameters, "),
         (("up", "--imagery", "no.tif"), "imagery: no.tif: no such file"),
         (("up", "amphibious", "--imagery", "."), "imagery: .: cannot be read: Is a directory"),
         (("up", "--imagery", "broken.yaml"), "imagery: broken.yaml: cannot be read as a raster ("),
@@ -148,7 +147,6 @@ def test_the_short_help_is_the_help(rfly, words):
 )
 def test_a_mistake_is_one_line(rfly, arguments, told):
     Path("broken.yaml").write_text("version: 1\nvehicles: {\n", encoding="utf-8")
-    Path("empty.yaml").touch()
     Path("grey.png").write_bytes(encoded_picture("png", np.zeros((2, 2), np.uint8)))
     code, out, err = rfly(*arguments)
     assert (code, out) == (2, "")

@@ -205,14 +205,25 @@ def test_a_second_up_on_the_same_domain_says_so(domain_id, tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"a: [", b"- 1", b"\xff", b"", b"# later\n", b"a: {}"],
-    ids=["broken", "a list", "no text", "empty", "a comment", "a node"],
+    [b"a: [", b"- 1", b"\xff"],
+    ids=["broken", "a list", "no text"],
 )
-def test_a_parameter_file_that_changes_nothing_is_named(tmp_path, content):
+def test_a_parameter_file_that_no_node_could_read_is_named(tmp_path, content):
     path = tmp_path / "params.yaml"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"params_file: .*params\.yaml:"):
         check_params_file(str(path), [])
+
+
+@pytest.mark.parametrize(
+    "content", ["", "# later\n", "a: {}"], ids=["empty", "a comment", "a node"]
+)
+def test_a_parameter_file_without_parameters_is_told(tmp_path, content):
+    """As for ROS 2, it is none that keeps nodes from starting."""
+    path = tmp_path / "params.yaml"
+    path.write_text(content)
+    (told,) = check_params_file(str(path), [])
+    assert told.startswith(f"{path}: holds no parameters, expected NODE: ")
 
 
 def test_up_survives_a_killed_node_and_says_so(domain_id):

@@ -426,6 +426,7 @@ def test_vehicles_beside_an_autopilot_have_other_system_ids(domain_id, peer):
 
 
 def test_an_abort_ends_with_the_controller_that_reports_it(domain_id, peer):
+    """The controller's topic has another name than the node expects."""
     from mavlink_station import StationSocket
     from node_harness import NodeProcess
     from pymavlink.dialects.v20 import common as d
@@ -436,8 +437,13 @@ def test_an_abort_ends_with_the_controller_that_reports_it(domain_id, peer):
     with StationSocket(peer) as station:
         parameters = {"vehicles": "[duck]", "duck.uav_type": "land-air", "port": "0"}
         targets = f"['127.0.0.1:{station.port}']"
-        with NodeProcess("mavlink_node", domain_id, {**parameters, "targets": targets}) as node:
-            modes = peer.publisher(VehicleMode, "duck/mode", LATCHED)
+        with NodeProcess(
+            "mavlink_node",
+            domain_id,
+            {**parameters, "targets": targets},
+            *("-r", "duck/mode:=/state/of/duck"),
+        ) as node:
+            modes = peer.publisher(VehicleMode, "/state/of/duck", LATCHED)
 
             def shows(status):
                 heartbeat = station.last("HEARTBEAT")

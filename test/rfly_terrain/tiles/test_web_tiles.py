@@ -23,7 +23,12 @@ from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatEr
 from rfly_terrain import TiledHeightMap
 from rfly_terrain.files import web_files
 from rfly_terrain.files.web_files import WebFile, WebPlace
-from rfly_terrain.tiles.open_terrain import find_tiles, load_terrain, open_asked_terrain
+from rfly_terrain.tiles.open_terrain import (
+    find_tiles,
+    load_terrain,
+    open_asked_terrain,
+    open_terrain,
+)
 
 pytestmark = pytest.mark.needs("rasterio", "pyproj")
 
@@ -157,10 +162,17 @@ def test_an_address_with_escaped_characters(server, tmp_path, folder):
     escaped = f"{server.url}/La%20France"
     for name in ("La France", escaped, f"{server.url}/La France"):
         assert find_tiles(name, [server.url]).url == escaped
-    assert find_tiles(escaped, [server.url]).stem == "La France"
+    assert find_tiles(escaped, [server.url]).name == "La France"
     with pytest.raises(TerrainFileNotFound):
         find_tiles(f"{server.url}/a/%2E%2E/%2E%2E/La%20France", [f"{server.url}/a"])
     assert {path for path, _ in server.asked} == {"/La%20France/terrain.json"}
+
+
+def test_a_map_has_the_same_name_on_a_server_and_in_a_folder(server, tmp_path, folder):
+    server.folder = tmp_path
+    shutil.copytree(folder / "Country", tmp_path / "Alps.v2")
+    for place in (tmp_path, server.url):
+        assert open_terrain("Alps.v2", [place]).name == "Alps.v2"
 
 
 def test_what_is_not_found_on_a_server_names_no_folder_of_its_address(server, tmp_path):

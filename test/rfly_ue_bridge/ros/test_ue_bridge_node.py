@@ -305,6 +305,19 @@ def test_removed_vehicles_are_deleted_three_times_and_live_again(bridge):
     assert deletes(bridge, 61) == 0
 
 
+@pytest.mark.parametrize("position", [(2e8, 1.0, 3.0), (math.nan, 0.0, 0.0)], ids=["far", "nan"])
+def test_a_vehicle_is_removed_wherever_it_was(bridge, position):
+    from rfly_suite.msg import VehicleStateArray
+
+    from rfly_common.ros.qos import FLEET_OUT
+
+    bridge.shown("vehicle_states", fleet([63], source="/far", position=[2.0, 1.0, 3.0]))
+    gone = bridge.peer.publisher(VehicleStateArray, "removed_vehicles", FLEET_OUT)
+    bridge.window.clear()
+    gone.publish(fleet([63], source="/far", position=[*position]))
+    bridge.peer.spin_until(lambda: deletes(bridge, 63) == 3)
+
+
 def deletes(bridge, vehicle_id):
     command = struct.pack("<i52s", 1234567890, f"RflyDelVehicles {vehicle_id}".encode())
     return sum(bytes(datagram) == command for datagram in bridge.window.poll())
