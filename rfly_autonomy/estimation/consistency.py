@@ -80,6 +80,8 @@ LIKELY_NOISE = 0.2
 """The same below which they may be noise, for readings of little weight: the next one decides."""
 LIKELY_OF_WEIGHT = 0.7
 """Its increase with the weight of a reading: of white noise 0.3 remains at 1 Hz."""
+LARGEST_FORCE_ERROR = 10.0
+"""Error of the IMU's acceleration that is thought possible, m/s²."""
 UNKNOWN_ATTITUDE = 0.3
 """Standard deviation of an attitude after the vote, rad."""
 GYRO_STEP = 0.3
@@ -216,14 +218,15 @@ def reacquire_velocity(x: Any, book: Any, p: Any, residual: Any, weight: float, 
     """Believe a GPS velocity that has not fitted for long, unless it is the one that is wrong.
 
     A biased force may be the cause. Innovations that contradict each other are noise of the GPS.
-    Meanwhile the position becomes as uncertain as the velocity may have moved it.
+    Meanwhile the position becomes as uncertain as a wrong IMU may have moved it.
     `weight`: of this reading in the averages.
     """
     if book.gps_velocity_refused != 0.0:
         return
     since = min(book.time - book.last_accepted[filter_records.GPS_VELOCITY], c.gps_gap)
     for i in range(3):
-        p[POSITION + i, POSITION + i] += (0.5 * since * residual[i]) ** 2
+        speed = min(abs(residual[i]), LARGEST_FORCE_ERROR * since)
+        p[POSITION + i, POSITION + i] += (0.5 * since * speed) ** 2
     if book.misfits[filter_records.GPS_VELOCITY] <= ALONE:
         return
     mean = book.velocity_off[0] ** 2 + book.velocity_off[1] ** 2 + book.velocity_off[2] ** 2

@@ -27,8 +27,10 @@ from rfly_common.kernels.jit import inner_kernel
 
 LAG_TIME = 1.0
 """Time with which the lag of a height, or the way of a fix, fades, s."""
-LARGEST_SHARE = 0.35
-"""Largest weight of a reading in the averages of those that do not fit: one proves nothing."""
+LARGEST_SHARE = 0.45
+"""Largest weight of a reading in the averages of those that do not fit: one proves nothing alone,
+below `consistency.ALONE`, and seconds another sensor, above `consistency.OUTVOTED`.
+"""
 FREE_NOISE = 0.1
 """Noise of a small filter's acceleration in addition to the IMU's, m/s²/√Hz."""
 FREE_GATE = 25.0

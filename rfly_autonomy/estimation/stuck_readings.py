@@ -69,10 +69,10 @@ MANOEUVRE = 4.0
 """Acceleration, m/s², and its change, m/s³, of a vehicle: a slow GPS sees large deviations."""
 
 DEGREES_PER_METRE = 1.0 / 111_320.0
-"""Latitude of one metre, degrees; a metre is at least as many degrees of longitude."""
+"""Latitude of one metre, degrees."""
 
 METRE = np.array((DEGREES_PER_METRE, DEGREES_PER_METRE, 1.0))
-"""One metre as latitude, longitude (degrees) and altitude."""
+"""One metre as latitude, longitude (degrees, both as long as the former) and altitude."""
 
 
 class Repeats:
@@ -202,6 +202,8 @@ class StuckSensors:
             ]
         self.stuck: set[str] = set()
         """Kinds of samples whose sensor is stuck."""
+        self._shrink = 0.0
+        """Length of a degree of longitude in those of latitude; 0 before the first fix."""
 
     def sound(self, kind: str, readings: Any) -> Any:
         """Return the samples of one kind that are not of a stuck sensor; None if there are none.
@@ -215,6 +217,8 @@ class StuckSensors:
         keep = [True] * len(times)
         for field, is_number, repeats in quantities:
             rows = getattr(readings, field).tolist()
+            if field == "geodetic":
+                rows = self._level(rows)
             for k, time in enumerate(times):
                 values = [rows[k]] if is_number else rows[k]
                 if not math.isinf(values[0]) and repeats.update(time, values):
@@ -227,6 +231,12 @@ class StuckSensors:
         else:
             self.stuck.discard(kind)
         return type(readings)(*(field[keep] for field in readings)) if any(keep) else None
+
+    def _level(self, fixes: list[list[float]]) -> list[tuple[float, float, float]]:
+        """Return fixes whose longitudes are as long as latitudes are where the first one was."""
+        if self._shrink == 0.0 and math.isfinite(fixes[0][0]):
+            self._shrink = math.cos(math.radians(fixes[0][0]))
+        return [(north, east * self._shrink, up) for north, east, up in fixes]
 
     @property
     def noisy(self) -> set[str]:

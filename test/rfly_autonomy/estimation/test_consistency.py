@@ -282,6 +282,21 @@ def test_one_reading_of_a_slow_gps_velocity_proves_nothing(rate, innovations, re
 
 
 @pytest.mark.usefixtures("_interpreted")
+def test_one_outlier_moves_no_position_further_than_a_wrong_imu_does():
+    """10 m/s² for 0.1 s are 1 m/s, and 0.05 m at their half; each metre more would land it."""
+    constants = constants_of(PARAMETERS, SENSORS, VehicleParameters.load("scale"), 0.0, True)
+    x = np.zeros(1, STATE)[0]
+    book = np.zeros(1, BOOK)[0]
+    book.last_accepted[GPS_VELOCITY] = 100.0
+    book.time = 100.1
+    covariance = np.zeros((ERRORS, ERRORS))
+    outlier = np.array((1000.0, 0.0, -0.1))
+    consistency.reacquire_velocity(x, book, covariance, outlier, 0.1, constants)
+    sigma = np.sqrt(np.diag(covariance))[POSITION : POSITION + 3]
+    assert sigma == pytest.approx((0.05, 0.0, 0.005))
+
+
+@pytest.mark.usefixtures("_interpreted")
 def test_a_second_error_of_the_imu_is_not_taken_for_noise_of_the_gps():
     """Innovations of 0.5 s to the east led to new motion; those to the west are another error."""
     vehicle = VehicleParameters.load("scale")

@@ -121,15 +121,18 @@ def test_readings_most_of_which_leave_their_line_are_noisy(readings, found):
     assert noisy_from(readings) == (found and pytest.approx(found, abs=0.25))
 
 
+@pytest.mark.parametrize("latitude", [0.0, 70.0])
 @pytest.mark.parametrize(("rate", "sigma", "found"), [(1.0, 0.02, False), (1.0, 5.0, True)])
-def test_a_slow_gps_on_a_circle_is_not_noisy(rate, sigma, found):
-    """At 3 m/s on 5 m of radius it leaves its line by 1.7 m: 2 r (1 - cos 0.6)."""
+def test_a_slow_gps_on_a_circle_is_not_noisy(rate, sigma, found, latitude):
+    """At 4.2 m/s on 7 m of radius it leaves its line by 2.4 m: 2 r (1 - cos 0.6)."""
     gps = SensorParameters.load("scale_rtk").gps
     watch = StuckSensors(SCALE.replace(gps=dataclasses.replace(gps, rate=rate)))
     time = np.arange(60) / rate
-    x, y = 5.0 * np.cos(0.6 * time), 5.0 * np.sin(0.6 * time)
+    x, y = 7.0 * np.cos(0.6 * time), 7.0 * np.sin(0.6 * time)
     noise = sigma * np.random.default_rng(4).standard_normal((60, 3))
-    read = (np.column_stack([x, y, 0.0 * x]) + noise) * (1.0 / 111_320.0, 1.0 / 111_320.0, 1.0)
+    parallel = 111_320.0 * np.cos(np.radians(latitude))
+    read = (np.column_stack([x, y, 0.0 * x]) + noise) / (111_320.0, parallel, 1.0)
+    read[:, 0] += latitude
     velocity = np.column_stack([-0.6 * y, 0.6 * x, noise[:, 0]])
     for k in range(60):
         watch.sound("gps", GpsSamples(time[k : k + 1], read[k : k + 1], velocity[k : k + 1]))

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from marks import exhaustively
 from recorded_runs import closed_run
 
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode
 
 HEIGHT = 2.0
@@ -411,3 +414,18 @@ def test_on_the_ground_the_wheels_tell_a_biased_imu_from_a_biased_gps(part, bias
     assert {finding.part for finding in done.findings} == {part}
     assert done.findings[0].time < 8.3
     assert np.nanpercentile(done.position_nees(), 95) < 50.0
+
+
+@pytest.mark.exhaustive
+def test_a_gps_of_1_hz_helps_to_outvote_a_gyroscope_when_the_magnetometer_is_off():
+    sensors = SensorParameters.load("scale")
+    sensors = sensors.replace(gps=dataclasses.replace(sensors.gps, rate=1.0))
+    fault = "part: imu, kind: biased, quantity: rates, value: [0.12, 0.08, 0]"
+    events = f"{{time_s: 6.0, sensor_off: magnetometer}}, {{time_s: 7.55, fault: {{{fault}}}}}"
+    done = closed_run(
+        HOP.format(seed=1, events=events).replace("height_m: 2", "height_m: 8"), sensors
+    )
+    assert not done.run.final.crashed
+    assert done.largest_error() < 8.0
+    named = [time for time, text in done.run.log if text.startswith("imu has a biased gyroscope")]
+    assert 7.55 < named[0] < 9.55
