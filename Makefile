@@ -5,7 +5,7 @@ IN_ENV := sh wheels/setup.sh
 # The suite starts hundreds of processes, which need byte code. Assertions are not rewritten, since that costs each process
 # 20 s: a failing test shows its variables, and in the second try, alone, the values in its assertions.
 # Tests of nodes mostly wait, so there are more processes than cores.
-JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 6 || echo 3)
+JOBS ?= $(shell [ "$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)" -gt 2 ] && echo 6 || echo 4)
 SEED ?= 1
 SHARE ?= 1
 PART ?= 1/1

@@ -69,7 +69,7 @@ def window(sinks):
 
 def test_a_vehicle_leaves_as_current_simple_time(window, sinks):
     window.vehicle(
-        7, 200150, [1.5, -2.5, 1e9 + 0.25], (0.5, 0.25, -0.125),
+        7, 200150, [1.5, -2.5, 1e7 + 0.25], (0.5, 0.25, -0.125),
         velocity_ned=np.array([1, 2, 3]), motor_speed_rpm=[10, 20], time_s=12.5,
     )  # fmt: skip
 
@@ -82,7 +82,7 @@ def test_a_vehicle_leaves_as_current_simple_time(window, sinks):
             (0, 0, 0),
         )
 
-        assert packet["PosE"] == (1.5, -2.5, 1e9 + 0.25)
+        assert packet["PosE"] == (1.5, -2.5, 1e7 + 0.25)
         assert packet["AngEuler"] == (0.5, 0.25, -0.125)
         assert packet["VelE"] == (1, 2, 3)
         assert packet["MotorRPMS"] == (10, 20, 0, 0, 0, 0, 0, 0)

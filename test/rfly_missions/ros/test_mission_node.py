@@ -317,7 +317,7 @@ def test_a_silent_publisher_of_is_mode_done_is_named(start_fast, peer):
     name = peer.node.get_fully_qualified_name()
     assert time.monotonic() - begun > 5.0
     assert first.message.startswith(
-        f"item 0 of hawk waits for hawk/is_mode_done, which {name} has not published for "
+        f"item 0 of hawk waits for /hawk/is_mode_done, which {name} has not published for "
     )
 
     report.publish(Bool(data=True))
