@@ -140,7 +140,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
-    number, parts = config.getoption("part")
+    number, parts = config.getoption("part", (1, 1))  # without: a run from elsewhere
     chosen = items[number - 1 :: parts]
     config.hook.pytest_deselected(items=[*set(items).difference(chosen)])
     items[:] = chosen

@@ -17,9 +17,9 @@ Rotors that stand, are weak, stuck or run away have failed. Encoders that repeat
 that show jumps of most rotors, or that show most of them fail at once, prove nothing about the
 rotors: they have failed themselves. But if the accelerometer measures the little thrust that they
 show, most rotors do fail at once: the battery gives them no power. It gives none either if the
-accelerometer measures far less thrust than is due while no encoder shows anything, or none of the
-rotors turns; on the ground, what the wheels carry is no thrust. A weak battery
-makes all rotors slower at once, each by so little that alone it would be sound.
+accelerometer measures far less thrust than is due while no encoder shows anything, or no rotor
+turns; on the ground, what the wheels carry is no thrust. A weak battery makes all rotors slower at
+once, each by so little that it would be sound alone.
 
 A single rotor that seems to fail may have an encoder that lies. The body shows it: a rotor that is
 slower or faster than expected adds a moment that the flight law's observer finds. If this moment

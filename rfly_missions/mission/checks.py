@@ -40,12 +40,12 @@ def check_items(mission: Sequence[MissionItem], names: Sequence[int], ground_veh
         if problem:
             raise ConfigError(f"mission item {index}: {problem}")
 
-    followed = [_follower(mission, index, numbers, tags) for index in range(len(mission))]
-    for index in range(len(mission)):
-        if _comes_back(followed, index):
-            raise ConfigError(
-                f"mission item {index}: jumps for ever without an item to fly in between"
-            )
+    followers = [_follower(mission, index, numbers, tags) for index in range(len(mission))]
+    circling = _on_a_circle(followers)
+    if circling is not None:
+        raise ConfigError(
+            f"mission item {circling}: jumps for ever without an item to fly in between"
+        )
 
 
 def _follower(
@@ -61,14 +61,17 @@ def _follower(
     return jump_target(item, numbers, tags) if item.params[1] == ENDLESS else None
 
 
-def _comes_back(followed: Sequence[int | None], index: int) -> bool:
-    """Return whether one item leads to itself by those that follow at once."""
-    at = followed[index]
-    for _ in followed:
-        if at is None or at == index or at >= len(followed):
-            break
-        at = followed[at]
-    return at == index
+def _on_a_circle(followers: Sequence[int | None]) -> int | None:
+    """Return an item that leads back to itself; None if there is none. Each is passed once."""
+    passed_from = [-1] * len(followers)
+    for start in range(len(followers)):
+        at: int | None = start
+        while at is not None and at < len(followers) and passed_from[at] < 0:
+            passed_from[at] = start
+            at = followers[at]
+        if at is not None and at < len(followers) and passed_from[at] == start:
+            return at
+    return None
 
 
 def _item_problem(item: MissionItem, ground_vehicle: bool) -> str:
