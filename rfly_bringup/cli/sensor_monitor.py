@@ -67,8 +67,8 @@ _Arrived = tuple[_Source, JoinedFrame]
 class SensorMonitor:
     """Monitor of the sensors of a configuration, whose window listens on `port` of `host`.
 
-    `save`: folder for the frames, `mcap`: file for them. Raises OSError and ConfigError for a file
-    or the folder.
+    `save`: folder for the frames, without any of another run; `mcap`: file for them. Raises OSError
+    and ConfigError for a file or the folder.
     """
 
     def __init__(
@@ -90,6 +90,8 @@ class SensorMonitor:
         self._log = None if mcap is None else SensorLog(mcap)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)
+            if any(save.glob("sensor*_*.*")):
+                raise FileExistsError(f"{save} holds frames already; choose another folder")
         self._frames: FrameQueue[_Arrived] = FrameQueue(_QUEUE)
         self._sources = [_Source(to_own_address(s, host), self._frames) for s in read.sensors]
         self._sender = UdpSender(host, port)

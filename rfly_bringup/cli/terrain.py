@@ -92,6 +92,7 @@ def traversable(
         rfly terrain traversable --water-level 20 --save costs.yaml
     """
     from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
+    from rfly_terrain.occupancy.files import image_beside
     from rfly_terrain.plots.ground_shades import write_traversability
 
     limits = TraversabilityLimits(
@@ -102,11 +103,13 @@ def traversable(
         if save.suffix.lower() not in options.YAML:
             raise typer.BadParameter(f"--save {save}: expected a name that ends in .yaml")
         options.check_target(save, overwrite)
-        options.check_target(save.with_suffix(".png"), overwrite)
+        options.check_target(image_beside(save, "png"), overwrite)
 
     terrain = given.load()
     picture = out or Path(f"{terrain.name}-traversable.png")
     options.check_new_picture(picture, overwrite)
+    if save is not None and image_beside(save, "png").absolute() == picture.absolute():
+        raise typer.BadParameter(f"--save {save}: its image would be {picture}, as --out is")
     grid = traversability(terrain, limits, resolution=resolution)
     with options.status(f"drawing {picture}"):
         write_traversability(terrain, grid, picture)

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import yaml
 
-from rfly_common.errors import ConfigError, TruncatedCaptureError
+from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 from rfly_common.files import check_ending, open_whole
 from rfly_common.imports import require
 from rfly_common.untrusted_files.mcap_reader import McapReader, Topic
@@ -136,7 +136,8 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
     `target` appears when it is complete.
 
     Raise ConfigError for a file that is whole already and for a target that exists (without
-    `overwrite`), CaptureError for a file that is no recording, OSError if the disk is full.
+    `overwrite`), CaptureError for a file that is no recording or that holds no message, OSError if
+    the disk is full.
     """
     check_ending(target, ".mcap")
     if target.exists() and (not overwrite or target.samefile(source)):
@@ -147,7 +148,11 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
             raise ConfigError(f"{source} is whole: it has its index, and needs no recovery")
 
         with open_whole(target) as file:
-            return _copy(reader, file)
+            recovery = _copy(reader, file)
+            if not recovery.messages:
+                reason = recovery.left_out.text() or "nothing that could be recovered"
+                raise CaptureError(f"{source} holds no message: {reason}")
+            return recovery
 
 
 def _copy(reader: McapReader, file: IO[bytes]) -> Recovery:

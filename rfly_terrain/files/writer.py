@@ -148,7 +148,8 @@ def new_files(path: StrPath, overwrite: bool) -> MapFiles:
     """Return the paths of a map's files, which may be written.
 
     Raises ConfigError for the ending of another kind of file and for a folder that is missing or
-    may not be written, FileExistsError for a file that is there.
+    may not be written, FileExistsError for a file that is there, also for a png that is the image
+    of an occupancy map.
     """
     check_ending(path, ".png", ".txt")
     text = os.path.abspath(os.path.expanduser(os.fspath(path)))
@@ -160,6 +161,11 @@ def new_files(path: StrPath, overwrite: bool) -> MapFiles:
             raise FileExistsError(
                 f"{file} exists; choose another name or add --overwrite (in Python: overwrite=True)"
             )
+    costs = stem.with_name(stem.name + ".yaml")
+    if costs.exists() and files.png.exists() and not files.txt.exists():
+        raise FileExistsError(
+            f"{files.png} is the image of the occupancy map {costs.name}; choose another name"
+        )
     return files
 
 

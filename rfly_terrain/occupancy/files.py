@@ -32,6 +32,7 @@ from rfly_common.files import (
 )
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.map_files.png_header import SIGNATURE, TRANSPARENCY, PngHeader, picture_chunks
+from rfly_terrain.map_files.search import existing_file
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
 
 MAX_YAML_BYTES = 100_000
@@ -199,12 +200,19 @@ def load_map(path: StrPath) -> MapImage:
     return MapImage(cells, resolution, (float(x), float(y)))
 
 
+def image_beside(path: StrPath, image_format: str) -> Path:
+    """Return the path of a map's image: "a.png" for a.yaml, "a.yml.png" for a.yml."""
+    file = Path(path)
+    return file.with_name(f"{file.name.removesuffix('.yaml')}.{image_format}")
+
+
 def save_map(
     path: StrPath, cells: Bools, cell_size: float, origin: Sequence[float], image_format: str
 ) -> None:
     """Write map_server's yaml and its image next to it; `cell_size` in metres.
 
-    A `path` with neither .yaml nor .yml gets .yaml. Raises ConfigError for other kinds of files.
+    A `path` with neither .yaml nor .yml gets .yaml. Raises ConfigError for other kinds of files,
+    and where the image would take the place of a terrain's.
     """
     image = cells_to_image(cells * np.int8(100))
     _save(path, image, "trinary", cell_size, origin, image_format)
@@ -237,13 +245,20 @@ def _save(
         raise ValueError(f"image_format: {image_format!r}, expected 'pgm' or 'png'")
     file = with_ending(path, ".yaml", ".yml")
 
+    picture = image_beside(file, image_format)
+    txt = existing_file(picture.with_suffix(""), ".txt")
+    if image_format == "png" and txt is not None and picture.exists() and not file.exists():
+        raise ConfigError(
+            f"{file}: its image {picture.name} would replace the heights of {txt.name}; choose "
+            "another name"
+        )
     encoded = encoded_picture(image_format, image)
 
     # no yaml, rather than an old one, until the new image is there
     file.unlink(missing_ok=True)
-    write_whole(file.with_suffix(f".{image_format}"), encoded)
+    write_whole(picture, encoded)
     keys = {
-        "image": f"{file.stem}.{image_format}",
+        "image": picture.name,
         "mode": mode,
         "resolution": cell_size,
         "origin": [float(origin[0]), float(origin[1]), 0.0],

@@ -58,6 +58,10 @@ def test_what_arrives_is_shown_and_saved(tmp_path):
     np.testing.assert_array_equal(picture, depth)
     np.testing.assert_array_equal(np.load(saved / "sensor2_000001.npy"), POINTS)
 
+    again = listening(config, "--port", window.port, "--save", saved)
+    output, _ = again.communicate(timeout=PATIENCE)
+    assert (again.returncode, "holds frames already" in output) == (2, True)
+
 
 @pytest.mark.needs("mcap_ros2")
 def test_what_arrives_is_recorded_for_foxglove(tmp_path):

@@ -322,7 +322,11 @@ def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
     assert code == 0
 
     rfly(*arguments, "--overwrite", "--save", "COSTS.YML")
-    assert Path("COSTS.YML").read_text() == Path("costs.yaml").read_text().replace("costs", "COSTS")
+    keys = Path("costs.yaml").read_text()
+    assert Path("COSTS.YML").read_text() == keys.replace("costs", "COSTS.YML")
+    code, _, error = rfly(*arguments, "--overwrite", "--out", "a.png", "--save", "a.yaml")
+    assert (code, "--save a.yaml: its image would be a.png" in " ".join(error.split())) == (2, True)
+    assert not Path("a.png").exists()
     first, picture, saved = out.splitlines()
     assert (
         first

@@ -265,6 +265,11 @@ def test_a_cut_file_is_made_whole_with_every_message_that_can_be_read(tmp_path):
         found = {}
         with McapReader(cut) as reader, pytest.raises(TruncatedCaptureError):
             read(reader, found)
+        if not found:
+            with pytest.raises(CaptureError, match=r"cut\.mcap holds no message: "):
+                recover(cut, whole)
+            assert not whole.exists()
+            continue
         recovery = recover(cut, whole, overwrite=True)
         assert recovery.messages == sum(map(len, found.values()))
         assert recovery.seconds == max(0, max(map(len, found.values()), default=0) - 1)
@@ -277,10 +282,9 @@ def test_a_cut_file_is_made_whole_with_every_message_that_can_be_read(tmp_path):
         with McapReader(whole) as reader:
             assert reader.is_whole
             assert read(reader) == found
-            if found:
-                assert {topic.name: topic for topic in reader.topics.values()} == {
-                    topic.name: topic for topic in (TEXT, MAP, FAST)
-                }
+            assert {topic.name: topic for topic in reader.topics.values()} == {
+                topic.name: topic for topic in (TEXT, MAP, FAST)
+            }
     assert found == content
     with whole.open("rb") as stream:
         assert SeekingReader(stream).get_summary().statistics.message_count == 9
@@ -298,9 +302,20 @@ def test_messages_without_a_description_are_counted(tmp_path):
     file.write_bytes(file.read_bytes() + 3 * message)
     with McapReader(file) as reader:
         assert reader.left_out == {"channel 7": "no record describes its messages"}
-    recovery = recover(file, tmp_path / "whole.mcap")
-    text = "left out: messages of channel 7 (3; the first: no record before them describes it)"
-    assert (recovery.messages, recovery.left_out.text()) == (0, text)
+    reason = r"left out: messages of channel 7 \(3; the first: no record before them describes it"
+    with pytest.raises(CaptureError, match=rf"a\.mcap holds no message: {reason}"):
+        recover(file, tmp_path / "whole.mcap")
+
+
+@pytest.mark.parametrize("length", [0, 8, 30])
+def test_of_nothing_nothing_is_recovered(tmp_path, length):
+    """An empty file, its first bytes alone, and no message behind them."""
+    file = tmp_path / "a.mcap"
+    written(file, 1)[0].close()
+    file.write_bytes(file.read_bytes()[:length])
+    with pytest.raises(CaptureError, match=r"a\.mcap holds no message"):
+        recover(file, tmp_path / "whole.mcap")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.mcap"]
 
 
 def test_a_recovery_writes_over_nothing_and_needs_a_cut_file(tmp_path):

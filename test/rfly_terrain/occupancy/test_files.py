@@ -15,7 +15,13 @@ import pytest
 import yaml
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_terrain import BinaryOccupancyMap, cells_to_image, image_to_cells
+from rfly_terrain import (
+    BinaryOccupancyMap,
+    HeightMap,
+    cells_to_image,
+    image_to_cells,
+    write_height_map,
+)
 from rfly_terrain.occupancy.files import load_map
 
 MATRIX = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]], bool)
@@ -78,8 +84,8 @@ def test_the_saved_image_is_what_map_saver_writes(tmp_path):
     [
         ("site.v2", {"site.v2.yaml", "site.v2.png"}),
         ("site", {"site.yaml", "site.png"}),
-        ("site.yml", {"site.yml", "site.png"}),
-        ("site.v2.YAML", {"site.v2.YAML", "site.v2.png"}),
+        ("site.yml", {"site.yml", "site.yml.png"}),
+        ("site.v2.YAML", {"site.v2.YAML", "site.v2.YAML.png"}),
     ],
 )
 def test_a_dot_in_a_name_is_part_of_it(tmp_path, name, files):
@@ -88,6 +94,36 @@ def test_a_dot_in_a_name_is_part_of_it(tmp_path, name, files):
     assert {file.name for file in tmp_path.iterdir()} == files
     (table,) = (file for file in tmp_path.iterdir() if file.suffix != ".png")
     np.testing.assert_array_equal(BinaryOccupancyMap.load(table).occupancy_matrix(), MATRIX)
+
+
+@pytest.mark.parametrize("image_format", ["pgm", "png"])
+def test_maps_of_two_names_share_no_image(tmp_path, image_format):
+    names = ("site.yaml", "site.yml")
+    maps = [BinaryOccupancyMap.from_matrix(np.eye(3, k=k, dtype=bool)) for k in range(2)]
+    for name, each in zip(names, maps, strict=True):
+        each.save(tmp_path / name, image_format)
+    for k, name in enumerate(names):
+        again = BinaryOccupancyMap.load(tmp_path / name)
+        np.testing.assert_array_equal(again.occupancy_matrix(), np.eye(3, k=k, dtype=bool))
+
+
+def test_an_occupancy_map_and_a_terrain_do_not_replace_each_others_image(tmp_path):
+    heights = [[0.0, 1.0], [2.0, 3.0]]
+    terrain = HeightMap(heights, origin_x=0.0, origin_y=0.0, step_x=1.0, step_y=1.0)
+    costs = BinaryOccupancyMap.from_matrix(MATRIX)
+    for _ in range(2):  # their own may be replaced
+        write_height_map(terrain, tmp_path / "hill", overwrite=True)
+        costs.save(tmp_path / "plain.yaml", "png")
+
+    with pytest.raises(ConfigError, match=r"hill\.png would replace the heights of hill\.txt"):
+        costs.save(tmp_path / "hill.yaml", "png")
+    with pytest.raises(FileExistsError, match=r"plain\.png is the image of .* plain\.yaml"):
+        write_height_map(terrain, tmp_path / "plain", overwrite=True)
+
+    costs.save(tmp_path / "hill.yaml")  # a pgm
+    np.testing.assert_allclose(HeightMap.load(tmp_path / "hill").heights, terrain.heights)
+    again = BinaryOccupancyMap.load(tmp_path / "plain.yaml")
+    np.testing.assert_array_equal(again.occupancy_matrix(), MATRIX)
 
 
 @pytest.mark.parametrize("name", ["site.csv", "site.png"])
