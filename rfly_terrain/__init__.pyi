@@ -60,6 +60,7 @@ from rfly_terrain.plots.relief import write_relief as write_relief
 from rfly_terrain.sdk import matlab_mapping as matlab_mapping
 from rfly_terrain.sdk.matlab_tools import GetTerrainAltData as GetTerrainAltData
 from rfly_terrain.sdk.matlab_tools import LoadPngData as LoadPngData
+from rfly_terrain.sdk.matlab_tools import clear_terrain as clear_terrain
 from rfly_terrain.sdk.matlab_tools import getTerrainAltData as getTerrainAltData
 from rfly_terrain.sdk.ue_map_serve import UEMapServe as UEMapServe
 from rfly_terrain.tiles.tiled_height_map import TiledHeightMap as TiledHeightMap

@@ -9,6 +9,7 @@ point of the txt is rounded to a pixel. All values are double precision.
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ from rfly_terrain.map_files.search import (
 
 MAT_FILE = "MapHeightData.mat"
 DEFAULT_MAP = "MountainTerrain"
+_logger = logging.getLogger(__name__)
 _NUMBERS = ("PosOffsetX", "PosScaleX", "PosOffsetY", "PosScaleY")
 
 
@@ -90,6 +92,13 @@ def LoadPngData(pngMapName: StrPath = DEFAULT_MAP, *, search_further: bool = Fal
         calibration.pos_scale_y_cm,
     )
     savemat(MAT_FILE, data._asdict())
+    kept = _Cache.data
+    if kept is not None and not (kept[1:] == data[1:] and np.array_equal(kept.binmap, data.binmap)):
+        _logger.warning(
+            "getTerrainAltData still answers for the map that it has read before; "
+            "rfly_terrain.clear_terrain() makes it read %s",
+            files.png,
+        )
 
 
 @overload

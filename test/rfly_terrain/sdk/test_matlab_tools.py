@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import cv2
@@ -120,13 +121,19 @@ def test_arrays(work_folder):
     assert z.tolist() == [[getTerrainAltData(a, b) for a in x.tolist()] for b in y.ravel().tolist()]
 
 
-def test_the_file_is_read_once_until_cleared(work_folder):
+def test_the_file_is_read_once_until_cleared(work_folder, caplog):
     """A new map is seen only after clearing, as with MATLAB's persistent variable."""
     write_map_e(work_folder / "map")
     LoadPngData()
     assert getTerrainAltData(-3, -2) == -6
+    LoadPngData()
+    assert not caplog.messages
     write_map_e(work_folder / "map", "Other", "300,200,2600,-300,-200,1600,100,0,2100")
     LoadPngData("Other")
+    (told,) = caplog.messages
+    assert re.search(
+        r"still answers .* rfly_terrain\.clear_terrain\(\) makes it read .*Other\.png", told
+    )
     assert getTerrainAltData(-3, -2) == -6
     clear_terrain()
     assert getTerrainAltData(-3, -2) == -16
