@@ -463,19 +463,23 @@ class AmphibiousModel:
         the plane through the ground beneath its wheels. Where that is steeper than STEEP, its
         struts and tyres carry it as they do with braked wheels, if the tyres hold it at all.
         """
-        from scipy.spatial.transform import Rotation
-
         p = self.params
         normal, height = self._plane(x, y, yaw)
         forward = np.array((math.cos(yaw), math.sin(yaw), 0.0))
         forward -= normal * (forward @ normal)
         forward /= np.linalg.norm(forward)
-        rotation = np.column_stack([forward, np.cross(normal, forward), normal])
+        left = np.cross(normal, forward)
 
         state = np.zeros(p.state_size)
         state[0:3] = np.array((x, y, height)) + p.origin_height * normal
         state[3:6] = speed * forward
-        state[state_layout.QUATERNION_XYZW] = Rotation.from_matrix(rotation).as_quat()
+        state[state_layout.QUATERNION_XYZW] = euler_to_quat(
+            (
+                math.atan2(left[2], normal[2]),
+                -math.asin(forward[2]),
+                math.atan2(forward[1], forward[0]),
+            )
+        )
         state[state_layout.state_columns(p.rotors, len(p.wheels))["wheel_speed"]] = (
             speed / p.rolling_radius
         )

@@ -154,7 +154,8 @@ def core_of(shape: Shape) -> Polyhedron:
         planes[:, 3] = np.abs(unit.planes[:, :3]) @ size / 2
         core = Polyhedron(unit.vertices * size, planes, unit.edges, unit.triangles)
     else:
-        core = _polyhedron(shape.vertices)
+        hull = _hull(shape.vertices)
+        core = _polyhedron(shape.vertices, hull.equations, hull.simplices)
 
     # moved by the offset
     offset = np.array(shape.offset)
@@ -165,22 +166,35 @@ def core_of(shape: Shape) -> Polyhedron:
 
 @functools.cache
 def _unit_box() -> Polyhedron:
-    return _polyhedron(np.array(list(itertools.product((-0.5, 0.5), repeat=3))))
+    """Return the box with edges of 1 m.
+
+    Without Qhull: to import SciPy's takes a node 25 MB and a tenth of a second.
+    """
+    vertices = np.array(list(itertools.product((-0.5, 0.5), repeat=3)))
+    equations = []
+    triangles = []
+    for axis, side in itertools.product(range(3), (-0.5, 0.5)):
+        a, b, c, d = np.flatnonzero(vertices[:, axis] == side)
+        triangles += [(a, b, c), (b, c, d)]
+        normal = np.zeros(3)
+        normal[axis] = math.copysign(1.0, side)
+        equations += 2 * [(*normal, -0.5)]
+    return _polyhedron(vertices, np.array(equations), np.array(triangles))
 
 
-def _polyhedron(vertices: Floats) -> Polyhedron:
+def _polyhedron(vertices: Floats, equations: Floats, triangles: Ints) -> Polyhedron:
     """Return faces, edges and triangles of points that are all corners of their hull.
 
-    Triangles in one plane are one face.
+    `equations`: (t, 4), n · p + d = 0 of the plane of each triangle (t, 3), n outwards. Triangles
+    in one plane are one face.
     """
-    hull = _hull(vertices)
     scale = float(np.ptp(vertices, axis=0).max())
     inside = vertices.mean(axis=0)
 
     # faces: triangles in one plane belong together
     planes: list[Floats] = []
-    face_of = np.empty(len(hull.simplices), np.int64)
-    for index, equation in enumerate(hull.equations):
+    face_of = np.empty(len(triangles), np.int64)
+    for index, equation in enumerate(equations):
         for known, plane in enumerate(planes):
             if (
                 np.linalg.norm(plane[:3] - equation[:3]) < 10 * FLAT
@@ -194,7 +208,7 @@ def _polyhedron(vertices: Floats) -> Polyhedron:
 
     # edges: sides of two different faces
     faces_at: dict[tuple[int, int], list[int]] = {}
-    for face, corners in zip(face_of.tolist(), hull.simplices.tolist(), strict=True):
+    for face, corners in zip(face_of.tolist(), triangles.tolist(), strict=True):
         for one, other in itertools.combinations(sorted(corners), 2):
             faces_at.setdefault((one, other), []).append(face)
     edges = [
@@ -206,7 +220,7 @@ def _polyhedron(vertices: Floats) -> Polyhedron:
     table = np.array(planes)
     table[:, 3] = (table[:, :3] @ vertices.T).max(axis=1)  # no corner lies outside by rounding
     assert (table[:, :3] @ inside < table[:, 3]).all()
-    return Polyhedron(vertices, table, np.array(edges, np.int64), hull.simplices.astype(np.int64))
+    return Polyhedron(vertices, table, np.array(edges, np.int64), triangles.astype(np.int64))
 
 
 def _corners(name: str, points: ArrayLike) -> Floats:

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -270,6 +269,8 @@ def _sampled(source: NDArray[np.uint8], column: Floats, row: Floats) -> NDArray[
 
     Colours are weighted by their opacity, so that those of transparent pixels do not count.
     """
+    import cv2  # 20 MB that a node without a picture of the ground need not have
+
     places = (column.astype(np.float32), row.astype(np.float32), cv2.INTER_LINEAR)
     if source[..., 3].min() == 255:
         opaque = cv2.remap(source, *places, borderMode=cv2.BORDER_REPLICATE)
