@@ -10,20 +10,17 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rfly_amphibious.sensors.samples import JointSamples, SensorSamples
+from rfly_amphibious.sensors.samples import SensorSamples
 from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.simulation.commands import Mode, RotorCommand, RotorQuantity
 from rfly_amphibious.vehicle.parameters import VehicleParameters
-from rfly_autonomy.control.attitude_controller import (
-    AttitudeController,
-    AttitudeLaw,
-    MomentObserver,
-)
+from rfly_autonomy.control.attitude_controller import AttitudeController, AttitudeLaw
 from rfly_autonomy.control.axle_lift import Assist
 from rfly_autonomy.control.flight_modes import FlightModes, TrajectorySetpoint
 from rfly_autonomy.control.modes import (
     AFTER_BOUNCE,
     AFTER_TOUCH_DOWN,
+    FLYING,
     TAKING_OFF,
     ModeInputs,
     ModeLogic,
@@ -32,6 +29,7 @@ from rfly_autonomy.control.modes import (
 )
 from rfly_autonomy.control.path_following import CLIMBING, SINKING
 from rfly_autonomy.control.position_controller import MAX_SPEED
+from rfly_autonomy.control.rotor_health import ENCODER_TIMEOUT, RotorHealth, RotorWitnesses
 from rfly_autonomy.control.rotor_link import RotorLink
 from rfly_autonomy.control.rotor_torque import RotorTorqueLaw
 from rfly_autonomy.control.rotor_watch import RotorWatch
@@ -69,9 +67,6 @@ ESTIMATE_TIMEOUT = 0.5
 
 IMU_TIMEOUT = 0.1
 """Age at which the IMU counts as silent, s."""
-
-ENCODER_TIMEOUT = 0.2
-"""Age from which speeds of rotors are too old to compare with their commands, s."""
 
 MOST_TILT = 0.25
 """Standard deviation of the tilt above which an estimate without IMU does not show it, rad."""
@@ -134,6 +129,7 @@ class FlightController:
         self.attitude_loop = AttitudeController(params, None, attitude_law)
         self._link = RotorLink(self.attitude_loop, delay)
         self._torque_law = RotorTorqueLaw(params) if rotor_command == "torque" else None
+        self._health = RotorHealth(self.attitude_loop, self._link, self._torque_law)
         self.command_timeout = command_timeout
         self.trust = EstimateTrust(trust_limits)
         """Trust in the estimate."""
@@ -163,6 +159,7 @@ class FlightController:
         if self._torque_law is not None:
             self._torque_law.reset()
         self.trust.reset()
+        self._health.reset()
         self.logic = ModeLogic(Mode.DISARMED)
         self.flight_modes = FlightModes(self.params, self.logic, self.attitude_loop)
         self._link.soften(self.flight_modes)
@@ -205,12 +202,6 @@ class FlightController:
         self._stepped_at = -math.inf
         """Time of the newest sample of the last step, s."""
 
-        self.rotor_watch = RotorWatch(self.params)
-        """Watch over the rotors."""
-
-        self._weak_battery = ""
-        """Text about a battery that has ended a flight; it begins none until it is disarmed."""
-
     # setpoints and requests
 
     @property
@@ -229,9 +220,14 @@ class FlightController:
         return tuple(sorted(self.flight_modes.failed_rotors))
 
     @property
+    def rotor_watch(self) -> RotorWatch:
+        """Watch over the rotors."""
+        return self._health.watch
+
+    @property
     def warnings(self) -> dict[str, str]:
         """Texts about rotors, encoders and the link to the rotors, by the part's name."""
-        return self.rotor_watch.warnings | self._link.warnings
+        return self._health.warnings
 
     @property
     def is_ready(self) -> bool:
@@ -270,19 +266,14 @@ class FlightController:
             return f"its estimate is {self.trust.text}"
         if wanted in TAKING_OFF and self.failed_rotors:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
-        if wanted in _NEEDS_TRUST and self._weak_battery:
-            return self._weak_battery
+        if dead := self._health.refusal(wanted):
+            return dead
         if wanted in TAKING_OFF and self.rotor_watch.warnings:
             return next(iter(self.rotor_watch.warnings.values()))
 
         refusal = self._request(wanted, f"requested: {word}")
-        is_faulty = self.failed_rotors or self.rotor_watch.lying
         if wanted is Mode.DISARMED and not refusal:
-            self._weak_battery = ""
-        if wanted is Mode.DISARMED and not refusal and is_faulty:
-            # repaired, or else they will be noticed again
-            self.flight_modes.set_failed_rotors(frozenset())
-            self.rotor_watch.reset()
+            self._health.forget(self.flight_modes)
         return refusal
 
     def _request(self, wanted: Mode, reason: str) -> str:
@@ -481,9 +472,17 @@ class FlightController:
         if samples.joints is not None:
             self._encoders_time = float(samples.joints.time[-1])
             self._wheels.witness(self._dead_reckoning.lift, self._specific_thrust)
-            self._check_rotors(samples.joints)
-        elif imu is not None and self.time - self._encoders_time > ENCODER_TIMEOUT:
-            self._check_unmeasured_rotors()
+        is_blind = self.time - self._encoders_time > ENCODER_TIMEOUT
+        if samples.joints is not None or (imu is not None and is_blind):
+            self._health.check(
+                samples.joints,
+                self.time,
+                self._stepped_at,
+                self._rotor_witnesses,
+                self.flight_modes,
+                failsafe=self._failsafe,
+            )
+            self._lose_rotors()
 
     def step(self, estimate: Estimate | None, dt: float) -> RotorCommand:
         """Return the command that answers the newest sample, dt seconds after the last one.
@@ -667,18 +666,17 @@ class FlightController:
         """React to what is too old, before the mode advances."""
         mode = self.mode
         if mode not in (Mode.DISARMED, Mode.DRIVE, Mode.ABORT):
-            self._weak_battery = self._weak_battery or self.rotor_watch.warnings.get("battery", "")
-            self.flight_modes.is_weak = bool(self._weak_battery)
+            self._health.note_battery(self.flight_modes)
             if self._imu_is_old:
                 self._request(Mode.ABORT, self._imu_fault)
             elif self._estimate_is_old:
                 self._request(Mode.ABORT, "the estimate is lost")
             elif self.trust.level is Trust.LOST:
                 self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
-            elif self.trust.level is Trust.STOP and mode in _NEEDS_TRUST:
+            elif self.trust.level is Trust.STOP and mode in FLYING:
                 self._request(Mode.LAND, f"its estimate is {self.trust.text}")
-            elif self._weak_battery and mode in _NEEDS_TRUST:
-                self._request(Mode.LAND, self._weak_battery)
+            elif weak := self._health.refusal(mode):
+                self._request(Mode.LAND, weak)
         elif mode is Mode.DRIVE and self.trust.level is Trust.LOST:
             self._request(Mode.ABORT, f"its estimate is {self.trust.text}")
 
@@ -704,67 +702,17 @@ class FlightController:
         if lost_at is not None and self.time - lost_at >= patience:
             self._request(Mode.LAND, "the motion command is lost")
 
-    def _check_rotors(self, joints: JointSamples) -> None:
-        """Find the rotors that do not follow their commands."""
-        watch = self.rotor_watch
-
-        # speeds of long ago show nothing of the present commands
-        time = float(joints.time[-1])
-        is_old = self.time - time > ENCODER_TIMEOUT
-        if is_old or joints.rotor_rate.shape[1] != self.params.rotors:
-            self._check_unmeasured_rotors()
-            return
-
-        speeds = np.abs(joints.rotor_rate[-1])
-        if self._torque_law is not None:
-            sound = speeds.copy()
-            sound[list(watch.lying)] = math.nan
-            self._torque_law.measure(time, sound)
-
-        # while the fail-safe acts, it commands the rotors
-        if self._failsafe:
-            watch.reset()
-            return
-
-        loop = self.attitude_loop
-        ahead = time - self._stepped_at
-        self._link.measure(speeds, ahead, watch.shows_delay, self.flight_modes)
-        possible = loop.command_age.possible(ahead)
-        force, observer = self._rotor_witnesses
-        loads = self._wheels.loads(self.time)
+    @property
+    def _rotor_witnesses(self) -> RotorWitnesses:
+        """What shows how the rotors turn besides their encoders."""
         situation = self._situation
         climb = 0.0 if situation is None or math.isnan(situation.upward) else situation.upward
-        watch.update(
-            time,
-            speeds,
-            loop.expected,
-            loop.commanded,
-            force,
-            observer,
-            loads,
-            possible,
-            climb,
-        )
-        loop.note_speeds(watch.believed)
-        self._lose_rotors()
-
-    def _check_unmeasured_rotors(self) -> None:
-        """Find the rotors that do not follow their commands, while no encoder shows them."""
-        if self._failsafe:
-            self.rotor_watch.reset()
-            return
-        force, observer = self._rotor_witnesses
-        expected = self.attitude_loop.expected
-        self.rotor_watch.update_unmeasured(self.time, expected, force, observer)
-        self._lose_rotors()
-
-    @property
-    def _rotor_witnesses(self) -> tuple[float, MomentObserver | None]:
-        """Specific force along the body's z axis, m/s², and observer of the moments, if any."""
+        loads = self._wheels.loads(self.time)
         if self._imu_is_old:
-            return math.nan, None
+            return RotorWitnesses(math.nan, None, loads, climb)
         observer = self.attitude_loop.observer
-        return self._dead_reckoning.lift, observer if observer.learns else None
+        learning = observer if observer.learns else None
+        return RotorWitnesses(self._dead_reckoning.lift, learning, loads, climb)
 
     def _lose_rotors(self) -> None:
         """Fly without the rotors that the watch has found to fail."""
@@ -784,9 +732,6 @@ _MOST_TRUST_NEEDED = {
     Mode.DRIVE: Trust.LOST,
 }
 """Level of trust at which each mode is refused."""
-
-_NEEDS_TRUST = (*TAKING_OFF, Mode.FLIGHT, Mode.ROLLING_LAND)
-"""Modes that end by LAND when the estimate can no longer be trusted, or the battery is weak."""
 
 _REASONS = {
     **dict.fromkeys(((mode, Mode.FLIGHT) for mode in TAKING_OFF), "it has lifted off"),

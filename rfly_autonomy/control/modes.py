@@ -112,6 +112,9 @@ TAKING_OFF = (Mode.TAKEOFF, Mode.ROLLING_TAKEOFF)
 LANDING = (Mode.LAND, Mode.ROLLING_LAND)
 """Modes that end by a touch-down."""
 
+FLYING = (*TAKING_OFF, Mode.FLIGHT, Mode.ROLLING_LAND)
+"""Modes that end by LAND when estimate or battery no longer allow them."""
+
 AFTER_TOUCH_DOWN = {Mode.LAND: Mode.SPOOL_DOWN, Mode.ROLLING_LAND: Mode.ROLL_OUT}
 """Mode after the touch-down of each landing."""
 
