@@ -67,6 +67,7 @@ _Arrived = tuple[_Source, JoinedFrame]
 class SensorMonitor:
     """Monitor of the sensors of a configuration, whose window listens on `port` of `host`.
 
+    `bind`: address to listen on.
     `save`: folder for the frames, without any of another run; `mcap`: file for them. Raises OSError
     and ConfigError for a file or the folder.
     """
@@ -76,6 +77,7 @@ class SensorMonitor:
         config: Path,
         host: str,
         port: int,
+        bind: str,
         layout: RequestLayout,
         save: Path | None,
         mcap: Path | None,
@@ -93,18 +95,19 @@ class SensorMonitor:
             if any(save.glob("sensor*_*.*")):
                 raise FileExistsError(f"{save} holds frames already; choose another folder")
         self._frames: FrameQueue[_Arrived] = FrameQueue(_QUEUE)
-        self._sources = [_Source(to_own_address(s, host), self._frames) for s in read.sensors]
+        self._bind = bind
+        self._sources = [_Source(to_own_address(s, host, bind), self._frames) for s in read.sensors]
         self._sender = UdpSender(host, port)
         self._start_s = self._reported_s = time.monotonic()
 
-    def run(self, bind: str, *, request: bool, count: int, duration_s: float) -> bool:
+    def run(self, *, request: bool, count: int, duration_s: float) -> bool:
         """Listen and report until the end; return whether every sensor has sent something.
 
         Raises ConfigError for a port that cannot be opened.
         """
         handlers = {source.sensor.port: source.take for source in self._sources}
         try:
-            receiver = SensorReceiver(handlers, bind, tick=self._give_up_old)
+            receiver = SensorReceiver(handlers, self._bind, tick=self._give_up_old)
         except FeedbackError as error:
             raise ConfigError(f"{error}: ue_sensors_node or RflySim's SDK?") from error
 

@@ -93,7 +93,7 @@ def listen(
     from rfly_ue_bridge.codec.sensor_requests import RequestLayout
 
     monitor = SensorMonitor(
-        config, host, port + window, RequestLayout(int(layout.value)), save, mcap
+        config, host, port + window, bind, RequestLayout(int(layout.value)), save, mcap
     )
-    if not monitor.run(bind, request=request, count=count, duration_s=duration):
+    if not monitor.run(request=request, count=count, duration_s=duration):
         raise typer.Exit(1)

@@ -58,7 +58,7 @@ from rfly_ue_bridge.sensors.frame_times import FrameTimes
 from rfly_ue_bridge.sensors.mounting import mount_pose, with_mount_pose
 from rfly_ue_bridge.sensors.vision_config import VisionConfig, to_own_address, with_address
 from rfly_ue_bridge.sockets.sensor_receiver import BUFFER_BYTES, Handler, SensorReceiver
-from rfly_ue_bridge.sockets.udp_sender import UdpSender, local_address_towards
+from rfly_ue_bridge.sockets.udp_sender import UdpSender, answer_address, local_address_towards
 
 CHECK_PERIOD_S = 0.25
 """Period in which silent sensors are looked for, s."""
@@ -175,7 +175,7 @@ class UeSensorsNode(Node):
                 f"host is {params.host}, but bind is {params.bind}: data from there do not arrive "
                 "here; set bind to this machine's address in that network"
             )
-        sensors = [to_own_address(sensor, params.host) for sensor in sensors]
+        sensors = [to_own_address(sensor, params.host, params.bind) for sensor in sensors]
         for sensor in sensors:
             encode_request(sensor, self._layout)
         return sensors
@@ -218,7 +218,7 @@ class UeSensorsNode(Node):
 
         # this machine, as CopterSim sees it
         host = self._params.coptersim_host or self._params.host
-        address = local_address_towards(host) or "127.0.0.1"
+        address = answer_address(host, self._params.bind) or "127.0.0.1"
 
         imus = {}
         for copter_id in vehicles:

@@ -34,7 +34,7 @@ from rfly_ue_bridge.codec.sensor_requests import (
     VisionSensor,
     encode_request,
 )
-from rfly_ue_bridge.sockets.udp_sender import local_address_towards
+from rfly_ue_bridge.sockets.udp_sender import answer_address
 
 MAX_BYTES = 1_000_000
 MAX_SENSORS = 256
@@ -314,10 +314,11 @@ def with_address(sensor: VisionSensor, address: str) -> VisionSensor:
     return replace(sensor, address=(a, b, c, d))
 
 
-def to_own_address(sensor: VisionSensor, host: str) -> VisionSensor:
+def to_own_address(sensor: VisionSensor, host: str, bind: str) -> VisionSensor:
     """Return a sensor whose data come to this machine if its address means the requesting one.
 
-    Those addresses are 0.0.0.0 and 127.0.0.1; older windows at another `host` need the real one.
+    Those addresses are 0.0.0.0 and 127.0.0.1; older windows at another `host` need the real one,
+    and all windows need that of a socket on one address, `bind`.
     """
-    own = local_address_towards(host)
+    own = answer_address(host, bind)
     return with_address(sensor, own) if own and sensor.address in _REQUESTER else sensor

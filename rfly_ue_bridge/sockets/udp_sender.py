@@ -316,6 +316,18 @@ def local_address_towards(host: str) -> str:
         return ""
 
 
+def answer_address(host: str, bind: str) -> str:
+    """Return this machine's IPv4 address for the answers of a host to a socket bound to `bind`.
+
+    A socket on one address of several gets nothing that is sent to the others. The result is "" for
+    the sender's own address. Raises ConfigError for a `bind` that is no IPv4 address.
+    """
+    bound = ipaddress.IPv4Address(ipv4(bind, "bind"))
+    if bound.is_loopback or bound.is_unspecified:
+        return local_address_towards(host)
+    return str(bound)
+
+
 _REASONS = {
     errno.ECONNREFUSED: Reason.WINDOW_REFUSED,
     errno.EHOSTUNREACH: Reason.WINDOW_UNREACHABLE,

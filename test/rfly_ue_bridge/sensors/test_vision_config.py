@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from rfly_common.errors import ConfigError
 from rfly_ue_bridge import RequestLayout, VisionConfig
+from rfly_ue_bridge.sensors.vision_config import to_own_address
+from rfly_ue_bridge.sockets.udp_sender import local_address_towards
 
 ENTRY = {
     "SeqID": 0,
@@ -204,3 +206,23 @@ def test_a_missing_file_is_an_os_error(tmp_path):
 def test_any_text_is_read_or_refused(text):
     with pytest.raises(ConfigError):
         VisionConfig.parse(text)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "203.0.113.9"])
+def test_data_are_sent_to_the_address_that_is_listened_on(host):
+    """A socket bound to one of several addresses gets nothing that is sent to another."""
+    entry = {"TypeID": 1, "TargetCopter": 1, "TargetMountType": 0, "SensorPosXYZ": [0, 0, 0]}
+    entry |= {"DataWidth": 64, "DataHeight": 48, "DataCheckFreq": 10, "SensorAngEular": [0, 0, 0]}
+    entry |= {"CameraFOV": 90, "otherParams": [0] * 8}
+
+    def sent_to(address: str, bind: str) -> str:
+        entries = [{**entry, "SendProtocol": [1, *map(int, address.split(".")), 0, 0, 0]}]
+        (sensor,) = VisionConfig.parse(json.dumps({"VisionSensors": entries})).sensors
+        return ".".join(map(str, to_own_address(sensor, host, bind).address))
+
+    facing = local_address_towards(host) or "127.0.0.1"
+    assert sent_to("127.0.0.1", "10.9.8.7") == sent_to("0.0.0.0", "10.9.8.7") == "10.9.8.7"
+    assert sent_to("127.0.0.1", "0.0.0.0") == sent_to("127.0.0.1", "127.0.0.1") == facing
+    assert sent_to("10.1.1.1", "10.9.8.7") == "10.1.1.1"
+    with pytest.raises(ConfigError, match="bind: 'here' is no IPv4 address"):
+        sent_to("127.0.0.1", "here")
