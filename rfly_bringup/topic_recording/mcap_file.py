@@ -135,7 +135,7 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
 
     `target` appears when it is complete.
 
-    Raise ConfigError for a file that is whole already and for a target that exists (without
+    Raise ConfigError for a file that is whole and sound, and for a target that exists (without
     `overwrite`), CaptureError for a file that is no recording or that holds no message, OSError if
     the disk is full.
     """
@@ -144,7 +144,7 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
         raise ConfigError(f"{target} exists; choose another name, or overwrite it")
 
     with McapReader(source) as reader:
-        if reader.is_whole:
+        if reader.is_whole and _is_sound(reader):
             raise ConfigError(f"{source} is whole: it has its index, and needs no recovery")
 
         with open_whole(target) as file:
@@ -155,17 +155,30 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
             return recovery
 
 
+def _is_sound(reader: McapReader) -> bool:
+    """Return whether every message can be read."""
+    try:
+        for _ in reader:
+            pass
+    except CaptureError:
+        return False
+    return True
+
+
 def _copy(reader: McapReader, file: IO[bytes]) -> Recovery:
     """Copy all records up to the end of the file."""
     copier = _Copier(file)
+    for record in reader.descriptions:
+        copier.copy(record)
     try:
-        for record in reader.records():
+        for record in reader.records(copier.left_out):
             copier.copy(record)
     except TruncatedCaptureError as error:
         lost = reader.path.stat().st_size - reader.readable_bytes
         if lost:
             kind = f"bytes from byte {reader.readable_bytes}"
-            copier.left_out.add(kind, str(error.__cause__), lost)
+            reason = str(error.__cause__) or "the file ends within a record"
+            copier.left_out.add(kind, reason, lost)
     return copier.finish()
 
 

@@ -21,7 +21,7 @@ from rfly_common.config.marked_yaml import parse_yaml
 from rfly_common.errors import CaptureError, ConfigError, TruncatedCaptureError
 from rfly_common.files import Closing, open_regular
 from rfly_common.imports import require
-from rfly_common.untrusted_files.reader_errors import reader_errors
+from rfly_common.untrusted_files.reader_errors import LeftOut, reader_errors
 
 _SEPARATOR = "=" * 80 + "\n"
 
@@ -145,6 +145,8 @@ class McapReader(Closing):
         else:
             channels, schemas, self.counts = self._scan()
 
+        self.descriptions: tuple[Any, ...] = (*schemas.values(), *channels.values())
+        """Records of schemas and channels."""
         self.size = sum(self.counts.values())
         """Number of messages in the file."""
         self.topics: dict[int, Topic] = {}
@@ -193,16 +195,18 @@ class McapReader(Closing):
         self._file.seek(0)
         with reader_errors(
             lambda text: CaptureError(
-                f"{self.path}: damaged before byte {self._file.tell()}: {text}"
+                f"{self.path}: damaged before byte {self._file.tell()}: {text}; rfly record "
+                "--recover copies the rest"
             )
         ):
             for _, _, message in SeekingReader(self._file, validate_crcs=True).iter_messages():
                 yield message
 
-    def records(self) -> Iterator[Any]:
-        """Yield all records of a file without an end, in its order.
+    def records(self, damaged: LeftOut | None = None) -> Iterator[Any]:
+        """Yield all records of a file in its order.
 
-        Raise TruncatedCaptureError at the end.
+        Damaged chunks are left out if `damaged` is given, which counts their bytes. Raise
+        TruncatedCaptureError where the file has no end, or at a damaged place.
         """
         from mcap.exceptions import InvalidMagic
         from mcap.records import Chunk
@@ -227,7 +231,10 @@ class McapReader(Closing):
                 ).records:
                     if isinstance(record, Chunk):
                         _check_chunk(self.path, record.uncompressed_size)
-                        yield from breakup_chunk(record, validate_crc=True)
+                        if damaged is None:
+                            yield from breakup_chunk(record, validate_crc=True)
+                        else:
+                            yield from _undamaged(record, damaged)
                     else:
                         yield record
                     self.readable_bytes = self._file.tell()
@@ -265,6 +272,18 @@ def _check_chunk(path: Path, size: int) -> None:
         raise CaptureError(
             f"{path}: a chunk of {size:,} bytes, expected at most {MOST_CHUNK_BYTES:,}"
         )
+
+
+def _undamaged(chunk: Any, damaged: LeftOut) -> list[Any]:
+    """Return the records of a chunk; none, which is counted, if it cannot be unpacked."""
+    from mcap.stream_reader import breakup_chunk
+
+    try:
+        with reader_errors(CaptureError):
+            return list(breakup_chunk(chunk, validate_crc=True))
+    except CaptureError as error:
+        damaged.add("bytes of damaged chunks", str(error), len(chunk.data))
+        return []
 
 
 def _has_index(summary: Any) -> bool:

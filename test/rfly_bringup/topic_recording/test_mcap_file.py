@@ -291,6 +291,35 @@ def test_a_cut_file_is_made_whole_with_every_message_that_can_be_read(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.mcap", "cut.mcap", "whole.mcap"]
 
 
+def test_all_but_a_damaged_chunk_is_recovered(tmp_path):
+    """Each flush ends a chunk; that of the first second holds the descriptions of all topics."""
+    file = tmp_path / "a.mcap"
+    whole = tmp_path / "whole.mcap"
+    ends = []
+    writer = McapWriter(file)
+    channel = writer.add_topic(TEXT)
+    for second in range(4):
+        writer.write(channel, f"{second}".encode() * 4000, second * SECOND)
+        writer.flush()
+        ends.append(file.stat().st_size)
+    writer.close()
+
+    sound = file.read_bytes()
+    for number in range(4):
+        begin = ends[number - 1] if number else 60
+        middle = (begin + ends[number]) // 2
+        file.write_bytes(sound[: middle - 5] + b"\xa5" * 5 + sound[middle:])
+        with McapReader(file) as reader, pytest.raises(CaptureError, match="damaged"):
+            list(reader)
+        recovery = recover(file, whole, overwrite=True)
+        assert (recovery.messages, recovery.topics) == (3, 1)
+        assert "bytes of damaged chunks" in recovery.left_out.text()
+        with McapReader(whole) as reader:
+            kept = [message.data[:1].decode() for message in reader]
+            assert kept == [str(second) for second in range(4) if second != number]
+            assert [topic.name for topic in reader.topics.values()] == [TEXT.name]
+
+
 def test_messages_without_a_description_are_counted(tmp_path):
     """Of a file that lost its beginning: kind 5 is a message; channel, sequence, two times."""
     from mcap.writer import Writer
