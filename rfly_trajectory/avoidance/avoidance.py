@@ -11,8 +11,9 @@ from __future__ import annotations
 import enum
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,7 @@ from rfly_trajectory.kernels.tables import (
 )
 
 if TYPE_CHECKING:
+    from rfly_collision.shapes.vehicle_shapes import VehicleShapes
     from rfly_terrain.height_map.height_map import HeightMap
     from rfly_terrain.world.solids import Solids
 
@@ -53,6 +55,36 @@ quadrotors of 0.12 m radius 0.6 m apart in height.
 X, Y, Z, COURSE, SPEED, CLIMB, TURN = range(7)
 MEMORY = 6
 """Columns of `Avoidance.memory`: the last wish, (4,), time of waiting and of backing off, s."""
+
+THINNEST = 0.05
+"""Least radius and height of a body, m."""
+
+
+class UprightCylinders(NamedTuple):
+    """Upright cylinders around n bodies, (n,) each."""
+
+    radius: Floats
+    """Radius, m."""
+    below: Floats
+    """Lowest part below the body's origin, m."""
+    height: Floats
+    """Height, m."""
+
+
+def upright_cylinders(
+    shapes: VehicleShapes, vehicle_types: Sequence[int] | Ints, scale: Floats
+) -> UprightCylinders:
+    """Return the cylinders of vehicle types whose shapes are enlarged by `scale` (n, 3)."""
+    rows = shapes.index_of(vehicle_types)
+    low = shapes.column("low")[rows] * scale
+    high = shapes.column("high")[rows] * scale
+    radius = np.hypot(*np.maximum(np.abs(low), np.abs(high))[:, :2].T)
+    height = high[:, 2] - np.minimum(low[:, 2], 0.0)
+    return UprightCylinders(
+        np.maximum(radius, THINNEST),
+        np.maximum(-low[:, 2], 0.0),
+        np.maximum(height, THINNEST),
+    )
 
 
 class AvoidanceAction(enum.IntEnum):

@@ -29,8 +29,8 @@ from rfly_trajectory.avoidance.avoidance import (
     Avoidance,
     AvoidanceAction,
     abilities,
+    upright_cylinders,
 )
-from rfly_trajectory.avoidance.bodies import upright_cylinders
 from rfly_trajectory.fleet.fleet import KINDS, Fleet, MovedVehicles, Vehicle
 from rfly_trajectory.fleet.follow_path import DEFAULT_ACCELERATION, MIN_RADIUS
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, AbilityTable

@@ -38,17 +38,19 @@ from rfly_trajectory.kernels.clear_way_kernels import (
     room_over_ground,
 )
 from rfly_trajectory.kernels.manoeuvre_kernels import (
+    MAX_OPTIONS,
     STANDSTILL,
     State,
     advanced,
     circle_of,
     fallen_back,
     limited,
+    option_cost,
     write_fallback,
     write_intent,
+    write_options,
 )
 from rfly_trajectory.kernels.neighbour_kernels import CellGrid, grid_of, points_around
-from rfly_trajectory.kernels.option_kernels import MAX_OPTIONS, option_cost, write_options
 from rfly_trajectory.kernels.tables import FIXED_WING, GROUND, AbilityTable, Prisms, Strangers
 
 # what a vehicle did in a step

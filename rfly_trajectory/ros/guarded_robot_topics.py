@@ -33,8 +33,7 @@ from rfly_common.vehicle_states import (
     states_to_enu,
 )
 from rfly_terrain.ros.plan_msgs import heading_of
-from rfly_trajectory.avoidance.avoidance import MAX_VEHICLES, OtherVehicles
-from rfly_trajectory.avoidance.bodies import upright_cylinders
+from rfly_trajectory.avoidance.avoidance import MAX_VEHICLES, OtherVehicles, upright_cylinders
 from rfly_trajectory.avoidance.guarded_robots import GuardedRobots, SafeVelocities
 from rfly_trajectory.avoidance.pose_tracks import FARTHEST, FASTEST, PoseTracks
 from rfly_trajectory.ros.node_parameters import (
