@@ -320,7 +320,7 @@ READERS: dict[str, Callable[[], Callable[[Path], object]]] = {
     "parameter file": _parameter_file,
     "fleet": _by_name("rfly_trajectory.fleet.fleet_file", "load_fleet"),
     "placements": _by_name("rfly_ue_bridge.objects.placement_file", "load_placements"),
-    "shapes": _by_name("rfly_collision.shapes.shape_file", "load_shapes"),
+    "shapes": _by_name("rfly_collision.shapes.vehicle_shapes", "load_shapes"),
     "vehicle classes": _by_name("rfly_terrain.planning.vehicle_classes", "load_vehicle_classes"),
     "scenario": _scenario,
     "vehicle": _by_name("rfly_amphibious.vehicle.parameters", "VehicleParameters.load"),

@@ -28,7 +28,7 @@ from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.vehicle_record import kernel_records, vehicle_record
 from rfly_amphibious.warm_up import warm_up as warm_up_dynamics
 from rfly_collision import Bodies, Box
-from rfly_collision.shapes.shape_table import table_of
+from rfly_collision.shapes.shape import table_of
 from rfly_collision.world.scene import motion_of, pairs_of, place
 from rfly_collision.world.scene import warm_up as warm_up_collision
 from rfly_common.arrays import Floats

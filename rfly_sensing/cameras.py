@@ -31,7 +31,7 @@ from rfly_sensing.range_sensor_parameters import (
 )
 from rfly_sensing.scene_rays import GROUND, NOTHING, Hits, SceneRays
 from rfly_sensing.shading import Air, BodyColours, GroundColours, Seen, shade, sunward
-from rfly_terrain.height_map.smooth_ground import ground_of
+from rfly_terrain.height_map.height_map import ground_of
 from rfly_terrain.world.weather import Weather
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_collision.shapes.shape import ShapeTable
 from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel, pasted_kernel
 from rfly_common.kernels.record_vectors import row, set_row

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rfly_collision.shapes.shape import Shape, TriangleMesh
-from rfly_collision.shapes.shape_table import ShapeTable, table_of
+from rfly_collision.shapes.shape import Shape, ShapeTable, TriangleMesh, table_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.frames import rotation_matrix
 from rfly_common.kernels.parallel import in_chunks

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.arrays import Floats
-from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.smooth_ground import ground_of
+from rfly_terrain.height_map.height_map import HeightMap, ground_of
 from rfly_terrain.world.ground_friction import GroundFriction
 
 

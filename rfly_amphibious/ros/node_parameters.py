@@ -10,7 +10,7 @@ from typing import Literal
 
 from rfly_amphibious.dynamics.wind import MOST_ROUGHNESS, MOST_TURBULENCE
 from rfly_amphibious.simulation.commands import COMMAND_TIMEOUT, RotorQuantity
-from rfly_collision.shapes.shape_file import DEFAULT_SET
+from rfly_collision.shapes.vehicle_shapes import DEFAULT_SET
 from rfly_common.ros.node_parameters import parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 from rfly_terrain.world.weather import MOST_RAIN

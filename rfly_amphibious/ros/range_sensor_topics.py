@@ -39,7 +39,7 @@ from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.warm_up import warm_up_solids
 from rfly_collision.ros.contact_msgs import msg_to_placed
-from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_common.errors import ConfigError, PlacementError, RflyError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
 from rfly_common.ros.camera_msgs import camera_info, image_to_msg

@@ -27,7 +27,7 @@ from rfly_amphibious.simulation.faults import Fault, fault_kind, parts_of
 from rfly_amphibious.simulation.pacing import Pacer
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_amphibious.vehicle import state_layout
-from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import CommandError, ConfigError, DynamicsError
 from rfly_common.frames import rotation_matrix

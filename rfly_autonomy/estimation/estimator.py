@@ -61,8 +61,7 @@ from rfly_common.frames import (
 )
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, geo_point, geodetic_to_ned
 from rfly_common.physics import GRAVITY, standard_pressure
-from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.smooth_ground import ground_of
+from rfly_terrain.height_map.height_map import HeightMap, ground_of
 
 COAST_PERIOD = 0.02
 """Time between steps without the IMU, s."""

@@ -141,7 +141,7 @@ def _body_radii(fleet: "Fleet") -> "Floats":
     """Return half the smaller side of each vehicle from above, (n,) m: nearer centres overlap."""
     import numpy as np
 
-    from rfly_collision.shapes.shape_file import load_shapes
+    from rfly_collision.shapes.vehicle_shapes import load_shapes
 
     shapes = load_shapes()
     rows = shapes.index_of([vehicle.vehicle_type for vehicle in fleet.vehicles])

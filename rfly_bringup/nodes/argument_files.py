@@ -132,7 +132,7 @@ def check_files(arguments: Mapping[str, str]) -> None:
         load_fleet(arguments["fleet"])
 
     if arguments.get("collision") == "true" and arguments.get("collision_shapes"):
-        from rfly_collision.shapes.shape_file import load_shapes
+        from rfly_collision.shapes.vehicle_shapes import load_shapes
 
         load_shapes(arguments["collision_shapes"])
     if arguments.get("collision") == "true" and arguments.get("vehicle_xml"):

@@ -24,7 +24,7 @@ from rfly_collision.narrow_phase.distance_kernels import (
     to_body,
 )
 from rfly_collision.narrow_phase.polyhedron_kernels import from_triangle
-from rfly_collision.shapes.shape_table import BOX, HULL, ShapeTable
+from rfly_collision.shapes.shape import BOX, HULL, ShapeTable
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel
 from rfly_common.kernels.vectors import (
     Vector,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
+from rfly_collision.shapes.shape import TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel
 from rfly_common.kernels.vectors import (
     Vector,

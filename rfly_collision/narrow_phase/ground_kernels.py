@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_collision.narrow_phase.distance_kernels import PARALLEL, to_world
-from rfly_collision.shapes.shape_table import ShapeTable
+from rfly_collision.shapes.shape import ShapeTable
 from rfly_common.arrays import Ints
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel
 from rfly_common.kernels.vectors import (

@@ -20,7 +20,7 @@ from rfly_collision.narrow_phase.arguments import PairScratch, PlacedShapes, Swe
 from rfly_collision.narrow_phase.contact_point import contact_point
 from rfly_collision.narrow_phase.distance_kernels import UP, Axis, boxes, rounds
 from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron
-from rfly_collision.shapes.shape_table import BOX, ROUND, TOUCHING, ShapeTable
+from rfly_collision.shapes.shape import BOX, ROUND, TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inlined_kernel, kernel
 from rfly_common.kernels.vectors import (
     Vector,

@@ -32,7 +32,7 @@ from rfly_collision.narrow_phase.distance_kernels import (
     to_body,
     vector_between,
 )
-from rfly_collision.shapes.shape_table import TOUCHING, ShapeTable
+from rfly_collision.shapes.shape import TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, pasted_kernel
 from rfly_common.kernels.vectors import (
     Matrix,

@@ -54,7 +54,7 @@ from rfly_collision.narrow_phase.pair_kernels import (
     NEVER,
     pose_before,
 )
-from rfly_collision.shapes.shape_table import ROUND, TOUCHING, ShapeTable
+from rfly_collision.shapes.shape import ROUND, TOUCHING, ShapeTable
 from rfly_common.kernels.jit import inner_kernel, kernel
 from rfly_common.kernels.vectors import (
     Vector,

@@ -21,8 +21,8 @@ from visualization_msgs.msg import MarkerArray
 
 from rfly_collision.ros.contact_msgs import ContactMarkers, events_to_msg, msg_to_placed
 from rfly_collision.ros.node_parameters import CollisionParameters
-from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.shapes.vehicle_descriptions import read_vehicle_descriptions, with_descriptions
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_collision.world.collision_world import CollisionWorld, Step, within_limits
 from rfly_collision.world.contact_tracker import BEGIN, ContactEvents
 from rfly_collision.world.ignore_rules import IgnoreRules

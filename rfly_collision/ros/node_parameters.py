@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from rfly_collision.shapes.shape_file import DEFAULT_SET
+from rfly_collision.shapes.vehicle_shapes import DEFAULT_SET
 from rfly_collision.world.ignore_rules import EXPECTED
 from rfly_common.ros.node_parameters import FrameParameters, parameter
 from rfly_terrain.ros.node_parameters import LatestTerrainParameters

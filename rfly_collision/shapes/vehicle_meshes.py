@@ -4,8 +4,8 @@
 """Simple meshes of RflySim3D's vehicle types, drawn around their collision shapes.
 
 RflySim3D has detailed models; these only show the kind of a vehicle, its place and its direction.
-The shipped shape set gives the size of each kind and its vehicle types
-(`rfly_collision.shapes.shape_file`); the types have names in `rfly_common.config.vehicle_models`.
+The shipped shape set (`rfly_collision.shapes.vehicle_shapes`) gives the size of each kind and its
+vehicle types; the types have names in `rfly_common.config.vehicle_models`.
 
 All meshes are in body axes FLU: x forward, y left, z up, with the origin at the packet's position.
 """
@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_collision.shapes.shape import Box, ConvexHull
-from rfly_collision.shapes.shape_file import load_shapes
-from rfly_collision.shapes.vehicle_shapes import parts_of
+from rfly_collision.shapes.vehicle_shapes import load_shapes, parts_of
 from rfly_common.arrays import Floats, Ints
 from rfly_common.config.vehicle_models import type_number
 

@@ -16,8 +16,7 @@ from rfly_collision.broad_phase import overlap_kernels as kernels
 from rfly_collision.narrow_phase import pair_kernels
 from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
-from rfly_collision.shapes.shape import Shape
-from rfly_collision.shapes.shape_table import ShapeTable, table_of
+from rfly_collision.shapes.shape import Shape, ShapeTable, table_of
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import BodiesError, CrowdError

@@ -27,7 +27,6 @@ from rfly_common.files import StrPath, open_regular
 from rfly_common.imports import require
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.files.ascii_grid import check_ascii_grid
-from rfly_terrain.files.crs_text import checked_crs
 from rfly_terrain.files.gaps import GapSearch, HeightScale, Nodata, drop_voids, holds_number
 from rfly_terrain.files.web_files import WebPlace, web_opener
 
@@ -77,6 +76,40 @@ _PIECE_CELLS = 1 << 22
 """Cells that are read at once, about."""
 _WHOLE = 1e-3
 """Share of a cell, across the raster, by which rows may turn and still count as upright."""
+
+# Texts that name a coordinate reference system, and nothing else. GDAL's own reader takes names
+# of files and addresses, too, behind prefixes such as `ESRI::` and `dict:`, and PROJ opens the
+# files of `+init` and of grids.
+LONGEST_CRS = 20_000
+"""Characters; the WKT of compound systems has some thousands."""
+_CRS_FORMS = re.compile(
+    r"""
+    (?!dict:) [a-z]\w* : \w+ (\+\w+)?          # EPSG:4326, ESRI:102003, IGNF:LAMB93, EPSG:4326+5773
+    | urn:ogc:def:crs:[\w.:-]+
+    | (WGS|NAD)\d\d
+    | \+proj=\w+ (\s+ \+\w+ (=[\w.+@,:-]*)?)*  # without a slash: no path
+    | [a-z_]+ (3d)? \s* \[ .* \]                # WKT
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_OPENS_FILES = re.compile(r"init=|grids=|grids\b.*\[|PARAMETERFILE|://", re.IGNORECASE)
+_NO_GRID = re.compile(r"nadgrids=@null", re.IGNORECASE)
+"""What WKT of web Mercator holds; it names no file."""
+
+
+def checked_crs(text: str) -> str:
+    """Return the text of a coordinate reference system without blanks at its ends.
+
+    Raises ConfigError for one that could make GDAL or PROJ open a file or an address.
+    """
+    text = text.strip()
+    is_form = len(text) <= LONGEST_CRS and _CRS_FORMS.fullmatch(text) is not None
+    if not is_form or _OPENS_FILES.search(_NO_GRID.sub("", text)) or os.path.exists(text):
+        raise ConfigError(
+            f"crs {text!r}: expected such as EPSG:4326, a +proj= text or WKT, no file and no "
+            "address"
+        )
+    return text
 
 
 def rasterio_module() -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.vehicle_states import VehicleStates

@@ -238,7 +238,7 @@ class SeenVehicles:
         stamps: StampFilter,
         diagnostics: Diagnostics,
     ) -> None:
-        from rfly_collision.shapes.shape_file import load_shapes
+        from rfly_collision.shapes.vehicle_shapes import load_shapes
 
         self._node = node
         self._params = params

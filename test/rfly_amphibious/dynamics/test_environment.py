@@ -12,8 +12,7 @@ from amphibious_cases import model, parameters, plane
 from rfly_amphibious import Controls, ModelState
 from rfly_amphibious.dynamics.environment import ground_normal, heights_above_ground
 from rfly_amphibious.dynamics.records import POINTS_RECORD
-from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.smooth_ground import ground_of
+from rfly_terrain.height_map.height_map import HeightMap, ground_of
 
 
 def looks_up():

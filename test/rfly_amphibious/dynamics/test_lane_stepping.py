@@ -19,8 +19,7 @@ from rfly_amphibious.dynamics.records import POINTS_RECORD, STATE_RECORD
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import DynamicsError
 from rfly_common.frames import rotation_matrix
-from rfly_terrain.height_map.height_map import HeightMap
-from rfly_terrain.height_map.smooth_ground import ground_of
+from rfly_terrain.height_map.height_map import HeightMap, ground_of
 
 FLEET = 11
 """Vehicles: a group of eight and three alone."""

@@ -19,7 +19,7 @@ from rfly_amphibious import Controls, Wind
 from rfly_amphibious.dynamics.records import WORKSPACE
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import ConfigError
-from rfly_terrain.height_map.smooth_ground import ground_of
+from rfly_terrain.height_map.height_map import ground_of
 
 FOOT = 0.3048
 PERIOD = 0.01

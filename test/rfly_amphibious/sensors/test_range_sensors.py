@@ -18,7 +18,7 @@ from rfly_amphibious.simulation.commands import RotorCommand
 from rfly_amphibious.simulation.simulation import Simulation
 from rfly_autonomy.control.pilot import abort_pilot
 from rfly_collision.shapes.shape import ConvexHull
-from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_collision.world.placed_bodies import PlacedBodies, no_objects
 from rfly_common.vehicle_states import VehicleStates
 from rfly_sensing.cameras import CameraPose, ColorCamera, body_color

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from rfly_collision import Bodies, Box, Capsule, ConvexHull, Sphere
-from rfly_collision.shapes.shape import core_of
-from rfly_collision.shapes.shape_table import table_of
+from rfly_collision.shapes.shape import core_of, table_of
 from rfly_common.errors import BodiesError, ShapeError
 
 CUBE = [(x, y, z) for x in (0, 2) for y in (0, 2) for z in (0, 2)]

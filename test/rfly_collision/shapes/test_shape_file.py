@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 from rfly_collision.shapes.shape import Box, Capsule, ConvexHull, Sphere
-from rfly_collision.shapes.shape_file import load_shapes, parse_shapes, shipped_shapes
 from rfly_collision.shapes.vehicle_shapes import (
     VehicleShape,
     VehicleShapes,
+    load_shapes,
+    parse_shapes,
     scaled,
     shape_bounds,
+    shipped_shapes,
 )
 from rfly_common.errors import ConfigError
 

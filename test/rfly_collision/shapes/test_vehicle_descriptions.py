@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rfly_collision.shapes.shape_file import load_shapes
 from rfly_collision.shapes.vehicle_descriptions import (
     read_vehicle_descriptions,
     with_descriptions,
 )
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_collision.world.collision_world import CollisionWorld
 from rfly_common.errors import VehicleXmlError
 from rfly_common.vehicle_states import VehicleStates

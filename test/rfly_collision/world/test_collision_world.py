@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rfly_collision.shapes.shape import ConvexHull
-from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_collision.world.collision_world import (
     MAX_SHAPES,
     CollisionWorld,

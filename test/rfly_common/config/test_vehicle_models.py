@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_common.config.vehicle_models import model_of, model_text, type_number, vehicle_models
 from rfly_common.errors import ConfigError
 

@@ -9,7 +9,7 @@ import pytest
 from optional_parts import late_module
 
 from rfly_common.errors import ConfigError
-from rfly_terrain.files.crs_text import LONGEST, checked_crs
+from rfly_terrain.files.raster_file import LONGEST_CRS, checked_crs
 
 crs_module = late_module("rasterio.crs")
 pytestmark = pytest.mark.needs("rasterio")
@@ -54,7 +54,7 @@ def test_wkt(code, version):
         "+proj=longlat +geoidgrids=@a.prj", "file:a.prj", "http://127.0.0.1/a", "/vsizip/a.zip",
         'GEOGCS["x",EXTENSION["PROJ4","+proj=longlat +nadgrids=a.prj"]]',
         'BOUNDCRS[SOURCECRS[],ABRIDGEDTRANSFORMATION["x",PARAMETERFILE["f","/etc/passwd"]]]',
-        "", "-", "EPSG", "x" * 100_000, "EPSG:" + "1" * LONGEST,
+        "", "-", "EPSG", "x" * 100_000, "EPSG:" + "1" * LONGEST_CRS,
     ],
 )  # fmt: skip
 def test_what_could_open_a_file_or_is_none_is_refused_in_a_short_line(text, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rfly_collision.shapes.shape_file import load_shapes
+from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_collision.world.collision_world import CollisionWorld
 from rfly_common.config.documents import load_schema
 from rfly_common.errors import ConfigError
