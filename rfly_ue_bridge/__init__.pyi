@@ -14,7 +14,6 @@ from rfly_ue_bridge.codec.packets import Field as Field
 from rfly_ue_bridge.codec.packets import Packet as Packet
 from rfly_ue_bridge.codec.packets import PacketTable as PacketTable
 from rfly_ue_bridge.codec.packets import PacketType as PacketType
-from rfly_ue_bridge.codec.sensor_fragments import encode_fragments as encode_fragments
 from rfly_ue_bridge.codec.sensor_payloads import BOXES as BOXES
 from rfly_ue_bridge.codec.sensor_payloads import RANGE as RANGE
 from rfly_ue_bridge.codec.sensor_payloads import SENSOR_TYPES as SENSOR_TYPES
@@ -22,6 +21,7 @@ from rfly_ue_bridge.codec.sensor_payloads import TARGETS as TARGETS
 from rfly_ue_bridge.codec.sensor_payloads import decode_payload as decode_payload
 from rfly_ue_bridge.codec.sensor_payloads import depth_to_metres as depth_to_metres
 from rfly_ue_bridge.codec.sensor_payloads import encode_cloud as encode_cloud
+from rfly_ue_bridge.codec.sensor_payloads import encode_fragments as encode_fragments
 from rfly_ue_bridge.codec.sensor_payloads import encode_image as encode_image
 from rfly_ue_bridge.codec.sensor_payloads import encode_records as encode_records
 from rfly_ue_bridge.codec.sensor_requests import RequestLayout as RequestLayout

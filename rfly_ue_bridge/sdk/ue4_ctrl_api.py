@@ -46,7 +46,7 @@ from rfly_ue_bridge.codec.commands import MAP_CHANGE_SECONDS
 from rfly_ue_bridge.codec.from_rflysim3d import CAMERA, OBJECT, VEHICLE
 from rfly_ue_bridge.codec.packets import PacketType
 from rfly_ue_bridge.sdk import listener
-from rfly_ue_bridge.sdk.records import (
+from rfly_ue_bridge.sdk.listener import (
     CameraData,
     CoptReqData,
     ObjReqData,

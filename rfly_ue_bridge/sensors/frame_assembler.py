@@ -35,8 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rfly_common.errors import PacketError
-from rfly_ue_bridge.codec.sensor_fragments import Fragment, read_fragment
-from rfly_ue_bridge.codec.sensor_payloads import decode_payload
+from rfly_ue_bridge.codec.sensor_payloads import Fragment, decode_payload, read_fragment
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 
 MAX_AGE_S = 0.5

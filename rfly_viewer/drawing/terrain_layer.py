@@ -18,9 +18,8 @@ import viser
 
 from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.height_map.terrain import Terrain
-from rfly_viewer.drawing.terrain_glb import terrain_glb
 from rfly_viewer.drawing.terrain_levels import GroundPicture, PatchMaker, TerrainLevels
-from rfly_viewer.drawing.terrain_mesh import terrain_mesh
+from rfly_viewer.drawing.terrain_mesh import terrain_glb, terrain_mesh
 
 COARSE_TRIANGLES = 20_000
 """Most triangles of the coarse ground."""

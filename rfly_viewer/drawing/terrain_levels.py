@@ -36,11 +36,13 @@ from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.height_map.terrain import Terrain
 from rfly_terrain.imagery.imagery import over
 from rfly_viewer.drawing.screen import Screen
-from rfly_viewer.drawing.terrain_glb import UNLIT, coloured_glb, terrain_glb
 from rfly_viewer.drawing.terrain_mesh import (
+    UNLIT,
     TerrainMesh,
+    coloured_glb,
     grain,
     region_mesh,
+    terrain_glb,
     terrain_picture,
     with_skirts,
 )

@@ -32,7 +32,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.imagery.imagery import Imagery
 from rfly_terrain.world.weather import Weather
 from rfly_terrain.world.world import World
-from rfly_ue_bridge.codec.sensor_fragments import encode_fragments
+from rfly_ue_bridge.codec.sensor_payloads import encode_fragments
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor, read_request
 from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.window_sensors.sensor_frames import check, encode, measure

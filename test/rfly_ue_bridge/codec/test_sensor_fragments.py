@@ -11,7 +11,7 @@ import pytest
 
 from rfly_common.errors import PacketError
 from rfly_ue_bridge import encode_fragments
-from rfly_ue_bridge.codec.sensor_fragments import Fragment, read_fragment
+from rfly_ue_bridge.codec.sensor_payloads import Fragment, read_fragment
 
 OLD = [
     "d2 02 96 49 78 ea 00 00 00 00 00 00 02 00 00 00 00 00 00 00 00 00 f0 3f",

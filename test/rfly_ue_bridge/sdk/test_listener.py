@@ -18,7 +18,7 @@ import pytest
 from node_harness import PATIENCE
 
 from rfly_ue_bridge.sdk import listener
-from rfly_ue_bridge.sdk.records import (
+from rfly_ue_bridge.sdk.listener import (
     CameraData,
     CoptReqData,
     ObjReqData,

@@ -28,7 +28,7 @@ def test_binary_gltf(lit):
      Without light it says so and has no more. The level ground is 2,000 m wide: a tile of 9 m comes
     222.2 times along each side, one of 83 m 24.1 times.
     """
-    from rfly_viewer.drawing.terrain_glb import terrain_glb
+    from rfly_viewer.drawing.terrain_mesh import terrain_glb
 
     data = terrain_glb(terrain_mesh(flat_ground()), lit)
     magic, version, total, json_bytes, kind = struct.unpack_from("<4s3I4s", data)
@@ -65,7 +65,7 @@ def test_normals_outweigh_those_that_the_page_works_out():
     On a hillside of 45 degrees, 1,000 times the right normal and one that is 90 degrees off are
     0.06 degrees off.
     """
-    from rfly_viewer.drawing.terrain_glb import terrain_glb
+    from rfly_viewer.drawing.terrain_mesh import terrain_glb
 
     hillside = HeightMap(
         np.arange(5.0)[:, None] + np.zeros(5), origin_x=0, origin_y=0, step_x=1, step_y=1
@@ -97,7 +97,7 @@ def test_a_mesh_with_a_colour_at_each_vertex():
 
     The picture is red in the north and half grey in the south.
     """
-    from rfly_viewer.drawing.terrain_glb import coloured_glb
+    from rfly_viewer.drawing.terrain_mesh import coloured_glb
 
     ground = HeightMap(np.zeros((33, 33)), origin_x=0, origin_y=0, step_x=1, step_y=1)
     picture = np.full((200, 200, 3), 128, np.uint8)

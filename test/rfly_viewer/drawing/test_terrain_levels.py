@@ -19,7 +19,6 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_terrain.imagery.imagery import Imagery
 from rfly_viewer.drawing import terrain_levels
 from rfly_viewer.drawing.screen import Screen
-from rfly_viewer.drawing.terrain_glb import coloured_glb
 from rfly_viewer.drawing.terrain_levels import (
     HIDDEN_S,
     MAX_PATCHES,
@@ -31,6 +30,7 @@ from rfly_viewer.drawing.terrain_levels import (
     TerrainLevels,
     side_px,
 )
+from rfly_viewer.drawing.terrain_mesh import coloured_glb
 from rfly_viewer.scene.scene_state import flat_ground
 
 pytestmark = pytest.mark.needs("viser", "rasterio")

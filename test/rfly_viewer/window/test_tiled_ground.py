@@ -21,9 +21,8 @@ from rfly_terrain import HeightMap, TiledHeightMap, write_geotiff
 from rfly_terrain.files.writer import write_height_map
 from rfly_terrain.height_map.terrain import RETRY_S
 from rfly_viewer.drawing.screen import Screen
-from rfly_viewer.drawing.terrain_glb import terrain_glb
 from rfly_viewer.drawing.terrain_levels import PatchMaker
-from rfly_viewer.drawing.terrain_mesh import region_mesh
+from rfly_viewer.drawing.terrain_mesh import region_mesh, terrain_glb
 from rfly_viewer.scene.state_batches import StateBatch
 from rfly_viewer.window.chromium import chromium_program
 

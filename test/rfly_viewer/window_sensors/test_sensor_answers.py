@@ -19,8 +19,7 @@ from sensor_window import free_ports, write_config
 from rfly_terrain import HeightMap
 from rfly_terrain.world.weather import Weather
 from rfly_ue_bridge import FrameAssembler, VisionConfig, VisionSensor, encode_pose, encode_request
-from rfly_ue_bridge.codec.sensor_fragments import read_fragment
-from rfly_ue_bridge.codec.sensor_payloads import max_range
+from rfly_ue_bridge.codec.sensor_payloads import max_range, read_fragment
 from rfly_ue_bridge.sockets.sensor_receiver import SensorReceiver
 from rfly_viewer.scene.scene_state import SceneState
 from rfly_viewer.scene.state_batches import read_batches
