@@ -13,7 +13,7 @@ from rfly_lab.learning.policy import shipped_policy as shipped_policy
 from rfly_lab.learning.policy_export import write_policy as write_policy
 from rfly_lab.learning.policy_flight import PolicyFlight as PolicyFlight
 from rfly_lab.learning.policy_flight import fly_policy as fly_policy
-from rfly_lab.learning.policy_trials import try_policy as try_policy
+from rfly_lab.learning.policy_flight import try_policy as try_policy
 from rfly_lab.learning.registration import as_stable_baselines as as_stable_baselines
 from rfly_lab.learning.registration import parallel_env as parallel_env
 from rfly_lab.learning.registration import register_environments as register_environments

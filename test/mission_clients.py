@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from rfly_common.ros.goal_result import GoalResult
+from rfly_common.ros.endpoints import GoalResult
 from rfly_terrain.height_map.height_map import HeightMap
 
 ORIGIN = (47.0, 8.0, 500.0)

@@ -20,7 +20,7 @@ from rfly_suite.srv import SetMissionCommand
 
 from rfly_bringup.ros.command_client import CommandClient, check_name
 from rfly_common.errors import ConfigError
-from rfly_common.ros.goal_result import GoalResult
+from rfly_common.ros.endpoints import GoalResult
 from rfly_common.ros.qos import LATCHED
 from rfly_missions.mission.items import MissionCommand, MissionMode
 

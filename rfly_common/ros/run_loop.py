@@ -44,6 +44,9 @@ from rfly_common.threads.loop_thread import LoopThread
 
 Result = TypeVar("Result")
 
+MOST_AT_ONCE = 200
+"""Number of items of the longest mission that is worked on at once, in some 10 ms."""
+
 
 async def in_thread(node: Node, work: Callable[[], Result]) -> Result:
     """Return the result of `work()`, which runs in a thread, for `async` services.
@@ -214,3 +217,30 @@ def events_executor(context: Context | None = None) -> Executor:
     except ImportError:  # before Jazzy
         return SingleThreadedExecutor(context=context)
     return EventsExecutor(context=context)
+
+
+class NewestWork:
+    """Work on missions whose newest result alone counts.
+
+    Long ones would stop a node for seconds: that work is done in a thread.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._number = 0
+
+    def start(self, items: int, work: Callable[[], Any], take: Callable[[Any], None]) -> None:
+        """Pass the result of `work` on a mission of some items to `take`, at once or later."""
+        self._number += 1
+        executor = self._node.executor
+        if items <= MOST_AT_ONCE or executor is None:
+            take(work())
+        else:
+            executor.create_task(self._finish(work, take, self._number))
+
+    async def _finish(
+        self, work: Callable[[], Any], take: Callable[[Any], None], number: int
+    ) -> None:
+        result = await in_thread(self._node, work)
+        if number == self._number:
+            take(result)

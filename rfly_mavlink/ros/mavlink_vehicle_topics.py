@@ -34,6 +34,7 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames, frame_prefix
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN, STATE_OUT
+from rfly_common.ros.run_loop import NewestWork
 from rfly_common.ros.stamps import stamp_to_ns
 from rfly_common.ros.vehicle_msgs import battery_to_msg
 from rfly_common.transform_buffer import WORLD
@@ -57,7 +58,6 @@ from rfly_missions.ros.mission_msgs import (
     ned_to_point,
     pose_to_ned_euler,
 )
-from rfly_missions.ros.newest_work import NewestWork
 from rfly_terrain.height_map.height_map import HeightMap
 
 PERIOD_S = 1.0

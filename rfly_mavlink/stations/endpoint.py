@@ -25,8 +25,7 @@ from rfly_mavlink.dialect.wire import (
     target_of,
 )
 from rfly_mavlink.stations.command_protocol import CommandProtocol
-from rfly_mavlink.stations.component_metadata import FOLDER, ComponentMetadata
-from rfly_mavlink.stations.file_transfer import FileTransfer
+from rfly_mavlink.stations.file_transfer import FOLDER, ComponentMetadata, FileTransfer
 from rfly_mavlink.stations.flight import FlightLogic
 from rfly_mavlink.stations.flight_modes import find_custom_mode
 from rfly_mavlink.stations.gimbal_protocol import GimbalManager

@@ -24,6 +24,7 @@ from rfly_mavlink.stations.flight_state import (
     CurrentMission,
     FlightEvent,
     FlightState,
+    PoseTracker,
     next_state,
 )
 from rfly_mavlink.stations.mission_rows import (
@@ -46,7 +47,6 @@ from rfly_mavlink.stations.offboard import (
 )
 from rfly_mavlink.stations.parameter_protocol import Tunables
 from rfly_mavlink.stations.plan_rows import PlanRows, return_way, shown_rows, with_return_ways
-from rfly_mavlink.stations.pose_tracker import PoseTracker
 from rfly_mavlink.stations.remote_pilot import (
     SILENCE_S,
     AwaitedPhase,

@@ -12,20 +12,29 @@ FlightLogic changes its state by `TRANSITIONS` alone. An event that the table do
 state changes nothing: the end of a flight that has been dropped already, for example. The flight
 mode that ground stations show is a second, independent value; a mode that moves the vehicle and is
 selected while it is disarmed begins when it is armed. `AutoDisarm` disarms a vehicle that stays on
-the ground, after a landing or before its first flight. `CurrentMission` is the mission that the
-ground station shows, and its progress.
+the ground, after a landing or before its first flight. `PoseTracker` has its motion, from its poses
+alone. `CurrentMission` is the mission that the ground station shows, and its progress.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from rfly_common.arrays import Floats
 from rfly_mavlink.stations.mission_rows import FlightPlan, MissionRow
 from rfly_mavlink.stations.parameter_protocol import Tunables
 from rfly_mavlink.stations.plan_rows import plan_id
+
+SMOOTHING_S = 0.1
+"""Time constant of velocity and rates, s."""
+LONGEST_GAP_S = 1.0
+"""Longest gap, s, over which the motion is known; after it velocity and rates restart at 0."""
 
 
 class FlightState(Enum):
@@ -174,3 +183,61 @@ class CurrentMission:
         """End the mission; its current row is reached."""
         self.reached.append(self.seq)
         self.finished = True
+
+
+class PoseTracker:
+    """Velocity and turn rates of one vehicle.
+
+    NED metres, body axes forward-right-down, radians, seconds.
+    """
+
+    def __init__(self) -> None:
+        self.known = False
+        self.time = math.nan
+        """Time of the last pose, s."""
+        self.position: Floats = np.zeros(3)
+        """NED, m."""
+        self.euler: Floats = np.zeros(3)
+        """Roll, pitch, yaw, rad."""
+        self.velocity: Floats = np.zeros(3)
+        """NED, m/s."""
+        self.rates: Floats = np.zeros(3)
+        """Turn rates about the body's axes, rad/s."""
+
+    def take(self, time: float, position: Any, euler: Any) -> None:
+        """Take a pose (3,) (3,); of two with the same time the second counts."""
+        new_position = np.asarray(position, float)
+        new_euler = np.asarray(euler, float)
+        dt = time - self.time if self.known else math.nan
+
+        if not 0.0 <= dt <= LONGEST_GAP_S:
+            self.velocity = np.zeros(3)
+            self.rates = np.zeros(3)
+        elif dt > 0.0:
+            share = dt / (dt + SMOOTHING_S)
+            turns = [math.remainder(a, 2.0 * math.pi) for a in (new_euler - self.euler).tolist()]
+            velocity = (new_position - self.position) / dt
+            rates = _body_rates(new_euler, np.array(turns) / dt)
+            self.velocity = self.velocity + share * (velocity - self.velocity)
+            self.rates = self.rates + share * (rates - self.rates)
+
+        self.known = True
+        self.time = time
+        self.position = new_position
+        self.euler = new_euler
+
+
+def _body_rates(euler: Floats, rates: Floats) -> Floats:
+    """Return the turn rates for the rates of roll, pitch and yaw.
+
+    Beard & McLain, Small Unmanned Aircraft, 2012, equation 3.3 inverted.
+    """
+    roll, pitch, _ = euler.tolist()
+    roll_rate, pitch_rate, yaw_rate = rates.tolist()
+    return np.array(
+        [
+            roll_rate - yaw_rate * math.sin(pitch),
+            pitch_rate * math.cos(roll) + yaw_rate * math.sin(roll) * math.cos(pitch),
+            -pitch_rate * math.sin(roll) + yaw_rate * math.cos(roll) * math.cos(pitch),
+        ]
+    )

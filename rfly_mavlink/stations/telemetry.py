@@ -16,7 +16,7 @@ from rfly_common.energy.battery import Battery
 from rfly_common.frames import euler_to_quat, quat_conjugate, quat_rotate
 from rfly_common.geodesy import ned_to_geodetic
 from rfly_mavlink.dialect.wire import load_dialect, message_number, newer_message
-from rfly_mavlink.stations.component_metadata import (
+from rfly_mavlink.stations.file_transfer import (
     INTERFACE_VERSION,
     VERSION,
     ComponentMetadata,

@@ -23,6 +23,7 @@ from rfly_common.ros.diagnostics import Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
+from rfly_common.ros.run_loop import NewestWork
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.state_sources import StampFilter
 from rfly_missions.execution.mission_phase import ShownPhase
@@ -45,7 +46,6 @@ from rfly_missions.ros.mission_msgs import (
     params_to_msg,
     pose_to_ned,
 )
-from rfly_missions.ros.newest_work import NewestWork
 from rfly_missions.ros.node_parameters import MissionParameters, MissionVehicleParameters
 from rfly_terrain.height_map.height_map import HeightMap
 

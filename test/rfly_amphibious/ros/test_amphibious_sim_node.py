@@ -14,7 +14,7 @@ import pytest
 from node_harness import PATIENCE
 
 from rfly_autonomy.control.pilot import abort_pilot
-from rfly_common.ros.goal_result import GoalResult
+from rfly_common.ros.endpoints import GoalResult
 
 pytestmark = pytest.mark.ros
 

@@ -14,7 +14,7 @@ import pytest
 from amphibious_cases import slower_imu
 
 from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER, SEVERAL
-from rfly_common.ros.goal_result import GoalResult
+from rfly_common.ros.endpoints import GoalResult
 
 pytestmark = [
     pytest.mark.ros,

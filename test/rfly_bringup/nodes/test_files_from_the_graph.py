@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from rfly_common.errors import ConfigError, TerrainFileNotFound, TerrainFormatError
-from rfly_common.ros.goal_result import GoalResult
+from rfly_common.ros.endpoints import GoalResult
 from rfly_common.ros.node_parameters import parameters_of
 from rfly_common.untrusted_files.allowed_folders import resolve_below, without_content
 from rfly_terrain.files.terrain_message import is_plain, load_asked_map

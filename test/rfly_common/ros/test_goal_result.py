@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from rfly_common.ros import goal_result
-from rfly_common.ros.goal_result import GoalResult
+from rfly_common.ros import endpoints
+from rfly_common.ros.endpoints import GoalResult
 
 
 class Future:
@@ -35,7 +35,7 @@ class Goal:
 
 def test_a_lost_response_is_asked_for_again(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(goal_result.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(endpoints.time, "monotonic", lambda: now[0])
     goal = Goal()
     result = GoalResult(goal)
     for seconds, done in ((0.0, False), (9.9, False), (10.1, True)):

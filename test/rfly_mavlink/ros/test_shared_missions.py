@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from optional_parts import late_module
 
-from rfly_common.ros.goal_result import GoalResult
+from rfly_common.ros.endpoints import GoalResult
 from rfly_terrain.height_map.height_map import HeightMap
 
 pytestmark = [pytest.mark.ros, pytest.mark.needs("pymavlink")]

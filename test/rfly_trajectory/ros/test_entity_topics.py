@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from fleet_harness import TerrainSource, ground, positions, receive_states
 
-from rfly_common.ros.goal_result import GoalResult
+from rfly_common.ros.endpoints import GoalResult
 
 pytestmark = pytest.mark.ros
 
