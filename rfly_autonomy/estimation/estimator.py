@@ -613,11 +613,11 @@ class StateEstimator:
             if self._turns_at_rest(time, readings.wheel_angle[k], readings.wheel_rate[k]):
                 continue
             if has_rotors and not self._times.leads("encoders"):
-                self._rotors.sense(time, readings.rotor_rate[k])
+                speeds = readings.rotor_rate[k]
+                self._rotors.sense(time, speeds)
                 if has_struts:
-                    self._flight_loads.witness(
-                        time, readings.strut[k], self._force, self._rotors.force
-                    )
+                    strut = readings.strut[k]
+                    self._flight_loads.witness(time, strut, speeds, self._force, self._rotors.force)
             no_cells = self.sensors.wheel_loads is None or self._loads.is_stuck("wheel_loads")
             no_cells = no_cells or self._flight_loads.lies
             if has_struts and no_cells:

@@ -223,7 +223,9 @@ class FlightLoads:
     """Watch over load cells that show load in flight, when the wheels hang and the rotors carry.
 
     Two witnesses outvote the cells: the struts, which hang, and the accelerometer, which measures
-    no more force than the thrust. On the ground the last judgement stands.
+    no more force than the thrust. On the ground the last judgement stands. Encoders that are stuck
+    since a flight would show hanging struts and a hover's thrust on the ground as well: those that
+    repeat struts and rotors bit by bit are no witness.
     """
 
     def __init__(self, params: VehicleParameters) -> None:
@@ -231,6 +233,9 @@ class FlightLoads:
         self._loads: list[float] = load.tolist()
         self._struts = params.hanging_strut + load / params.spring
         self._strut = np.zeros(len(load))
+        self._shown = b""
+        """Newest travels of the struts and speeds of the rotors, bit by bit."""
+
         self._force = 0.0
         self._thrust = 0.0
         self._witnessed_at = -math.inf
@@ -246,12 +251,19 @@ class FlightLoads:
         self.since = -math.inf
         """Time since when they do, s."""
 
-    def witness(self, time: float, strut: Floats, force: float, thrust: float) -> None:
+    def witness(
+        self, time: float, strut: Floats, speeds: Floats, force: float, thrust: float
+    ) -> None:
         """Take in the travel of the struts, (wheels,), m, at a time, s.
 
-        `force`: measured specific force along the body's z axis; `thrust`: that of the rotors,
-        both m/s².
+        `speeds`: measured speeds of the rotors, rad/s, or none; `force`: measured specific force
+        along the body's z axis; `thrust`: that of the rotors, both m/s².
         """
+        shown = strut.tobytes() + speeds.tobytes()
+        repeats = shown == self._shown and speeds.size > 0
+        self._shown = shown
+        if repeats:
+            return
         self._witnessed_at = time
         self._strut = strut
         self._force = force
@@ -327,8 +339,10 @@ class WheelContact:
 
         Both are along the body's z axis, at the time of the newest joints.
         """
-        if self._joints is not None:
-            self._flight.witness(self._struts_time, self._joints.strut[-1], force, thrust)
+        joints = self._joints
+        if joints is not None:
+            speeds = joints.rotor_rate[-1]
+            self._flight.witness(self._struts_time, joints.strut[-1], speeds, force, thrust)
 
     def measured(self, time: float) -> Floats | None:
         """Return the loads of the load cells, (wheels,), N; None if they are unknown at `time`."""
