@@ -50,13 +50,18 @@ def body_motion(x: Any, wind: Vector, p: Any) -> BodyMotion:
     rotation = rotation_matrix(qx, qy, qz, qw)
     velocity = vector(x.velocity)
     up = (rotation[6], rotation[7], rotation[8])
+    # no expression in the `return`: Python 3.12 and newer return from each of its branches, and
+    # numba then finds two types in a batch
+    air = 1.0
+    if p.standard_atmosphere:
+        air = density_ratio(p, x.position[2])
     return BodyMotion(
         rotation,
         rotated_back(rotation, velocity),
         rotated_back(rotation, subtract(velocity, wind)),
         vector(x.rates),
         scaled(-p.gravity, up),
-        density_ratio(p, x.position[2]) if p.standard_atmosphere else 1.0,
+        air,
     )
 
 

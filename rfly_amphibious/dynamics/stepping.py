@@ -447,7 +447,9 @@ def watch(x: Any, memory: Any, dt: float, p: Any, results: Any) -> int:
 
     if not_finite(x):
         return NOT_FINITE
-    return TOO_FAR if is_far_away(x) else 0
+    if is_far_away(x):
+        return TOO_FAR
+    return 0
 
 
 @inlined_kernel

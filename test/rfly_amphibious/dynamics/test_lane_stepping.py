@@ -8,11 +8,14 @@ Each does bit by bit what it does alone, whatever happens to its neighbours.
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from amphibious_cases import parameters, plane
 
-from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind
+from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind, dynamics
 from rfly_amphibious.dynamics import model as model_module
 from rfly_amphibious.dynamics.body_motion import corners_may_touch
 from rfly_amphibious.dynamics.records import POINTS_RECORD, STATE_RECORD
@@ -188,3 +191,21 @@ def test_no_corner_touches_where_none_is_looked_up():
             corners = points[first : first + state_layout.CORNERS]
             assert (corners[:, 2] > model.terrain.altitude(corners[:, 0], corners[:, 1])).all()
     assert 200 < left_out < 1900
+
+
+def test_no_kernel_returns_from_the_branches_of_one_expression():
+    """Python 3.12 and newer return from each branch, of which one may be lanes and one a number.
+
+    numba then finds no type for both, and `make env` ends; Python 3.11 joins the branches first.
+    """
+    found = []
+    for file in Path(dynamics.__path__[0]).glob("*.py"):
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            if "inlined_kernel" not in map(ast.unparse, function.decorator_list):
+                continue
+            returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+            parts = [part for node in returns for part in ast.walk(node)]
+            found += [function.name for part in parts if isinstance(part, ast.IfExp)]
+    assert found == []
