@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 _COUNTS = 65_535
 """Largest value of a pixel."""
 _ROWS_AT_ONCE = 64
+_YAML_BYTES = 4096
+"""Bytes of an occupancy map's yaml, at most."""
 _NUDGES_PIXELS = (0.0, 1e-6, 1e-3, 0.25)
 """Distances by which the third point is moved into its pixel until both rules, truncating and
 rounding, read that pixel.
@@ -162,7 +164,8 @@ def new_files(path: StrPath, overwrite: bool) -> MapFiles:
                 f"{file} exists; choose another name or add --overwrite (in Python: overwrite=True)"
             )
     costs = stem.with_name(stem.name + ".yaml")
-    if costs.exists() and files.png.exists() and not files.txt.exists():
+    is_image = costs.is_file() and files.png.name.encode() in costs.read_bytes()[:_YAML_BYTES]
+    if is_image and files.png.exists() and not files.txt.exists():
         raise FileExistsError(
             f"{files.png} is the image of the occupancy map {costs.name}; choose another name"
         )

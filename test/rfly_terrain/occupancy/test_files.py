@@ -120,6 +120,11 @@ def test_an_occupancy_map_and_a_terrain_do_not_replace_each_others_image(tmp_pat
     with pytest.raises(FileExistsError, match=r"plain\.png is the image of .* plain\.yaml"):
         write_height_map(terrain, tmp_path / "plain", overwrite=True)
 
+    # of another yaml, such as a world's, the png is no image
+    (tmp_path / "town.yaml").write_text("map: town")
+    (tmp_path / "town.png").write_bytes(b"a plot")
+    write_height_map(terrain, tmp_path / "town", overwrite=True)
+
     costs.save(tmp_path / "hill.yaml")  # a pgm
     np.testing.assert_allclose(HeightMap.load(tmp_path / "hill").heights, terrain.heights)
     again = BinaryOccupancyMap.load(tmp_path / "plain.yaml")
