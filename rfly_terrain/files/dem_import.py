@@ -64,6 +64,8 @@ MAX_REACH = 1_500_000.0
 """Farthest edge of a flat map from its middle, m: lengths grow by 3 % there."""
 KERNEL = 3
 """Half the width of the widest kernel of resampling, cells, and one for roundings."""
+_SAME_UNIT = 1e-5
+"""Relative difference of two units that count as one, such as foot and US survey foot."""
 _SIDE = np.linspace(-1.0, 1.0, 33)
 _INSIDE = np.reshape(np.meshgrid(_SIDE, _SIDE), (2, -1))
 """Points of a rectangle from -1, -1 to 1, 1."""
@@ -319,11 +321,12 @@ def height_scale(
     """Return how a band's numbers become metres: by the user's unit, the band's or the datum's.
 
     Raises ConfigError for a unit of the user's, TerrainFormatError for one of the file's that is
-    not known.
+    not known, or not that of its datum.
     """
     scale = dataset.scales[band - 1]
     offset = dataset.offsets[band - 1]
-    axis = vertical_axis(crs)[1] or 1.0
+    datum, length = vertical_axis(crs)
+    axis = length or 1.0
     named = (dataset.units[band - 1] or "").strip()
     if unit is not None:
         metres = metres_per_unit(unit)
@@ -334,6 +337,11 @@ def height_scale(
             raise TerrainFormatError(
                 f"{path}: band {band} is in {error}; name it with --unit"
             ) from None
+        if length and not math.isclose(metres, abs(length), rel_tol=_SAME_UNIT):
+            raise TerrainFormatError(
+                f"{path}: band {band} is in unit {named!r}, but its datum, {datum}, in units of "
+                f"{abs(length):.7g} m; say which one is right with --unit"
+            )
     else:
         metres = abs(axis)
     return HeightScale(math.copysign(metres, axis), scale, offset)

@@ -390,6 +390,33 @@ def test_a_void_of_a_scaled_raster_is_judged_by_what_is_near(tmp_path, dtype, vo
 
 
 @pytest.mark.parametrize(
+    ("crs", "band_unit", "metres"),
+    [
+        ("EPSG:32617+6360", "m", None),  # NAVD88 in US survey feet
+        ("EPSG:32617+5703", "ft", None),  # and in metres
+        ("EPSG:32617+6360", "ft", 0.3048),  # as good as the US survey foot
+        ("EPSG:32617+5715", "m", -1.0),  # depths
+        ("EPSG:32617", "ft", 0.3048),
+    ],
+)
+def test_a_band_and_its_datum_do_not_contradict_each_other(tmp_path, crs, band_unit, metres):
+    x, y = place_of("EPSG:32617", -79.0, 35.5)
+    raster = np.full((20, 20), 100.0, np.float32)
+    transform = affine.from_origin(x - 200, y + 200, 20, 20)
+    path = write_tif(tmp_path / "a.tif", raster, transform, crs)
+    with rasterio.open(path, "r+") as dataset:
+        dataset.units = (band_unit,)
+    if metres is None:
+        with pytest.raises(
+            TerrainFormatError, match=rf"in unit '{band_unit}', but its datum, NAVD88"
+        ):
+            import_dem(path)
+        assert import_dem(path, unit="ft").z_max == pytest.approx(30.48)
+    else:
+        assert import_dem(path).z_max == pytest.approx(100.0 * metres, rel=1e-6)
+
+
+@pytest.mark.parametrize(
     ("crs", "unit", "height", "unknown_in"),
     [
         ("EPSG:2264", None, 100.0, "US survey foot"),  # State Plane, North Carolina
