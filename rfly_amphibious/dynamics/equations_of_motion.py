@@ -15,8 +15,13 @@ from __future__ import annotations
 from typing import Any
 
 from rfly_amphibious.dynamics.arguments import Inputs
-from rfly_amphibious.dynamics.body_forces import body_contact_forces, weight_and_drag
-from rfly_amphibious.dynamics.body_motion import BodyMotion, body_motion, place_points
+from rfly_amphibious.dynamics.body_motion import (
+    BodyMotion,
+    body_contact_forces,
+    body_motion,
+    place_points,
+    weight_and_drag,
+)
 from rfly_amphibious.dynamics.obstacle_contacts import no_contacts, obstacle_contacts
 from rfly_amphibious.dynamics.rotors import air_at_rotors, rotor_forces
 from rfly_amphibious.dynamics.suspension import wheel_forces

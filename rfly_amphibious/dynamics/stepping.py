@@ -20,6 +20,7 @@ from rfly_amphibious.dynamics.arguments import (
     Vehicles,
     WindSeries,
 )
+from rfly_amphibious.dynamics.environment import next_turbulence
 from rfly_amphibious.dynamics.equations_of_motion import state_derivative
 from rfly_amphibious.dynamics.obstacle_contacts import may_touch
 from rfly_amphibious.dynamics.records import (
@@ -28,7 +29,6 @@ from rfly_amphibious.dynamics.records import (
     read_row,
     write_row,
 )
-from rfly_amphibious.dynamics.turbulence import next_turbulence
 from rfly_amphibious.dynamics.tyres import (
     hub_velocity,
     slip_velocities,

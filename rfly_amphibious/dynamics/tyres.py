@@ -14,7 +14,6 @@ from typing import Any
 from rfly_amphibious.dynamics.body_motion import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_friction, ground_normal
 from rfly_amphibious.vehicle.state_layout import PARTS
-from rfly_amphibious.vehicle.steering import trimmed_direction, wheel_direction
 from rfly_common.kernels.arcs import atan, sin, tan
 from rfly_common.kernels.jit import inlined_kernel, pasted_kernel
 from rfly_common.kernels.lanes import any_lane, first_vector, plain, vectors, where
@@ -35,6 +34,27 @@ THIRD = 1.0 / 3.0
 """Share of a tyre's compression by which its rolling radius is smaller. Eq. 5.5."""
 MIN_UPRIGHT = 0.2
 """Least n_B·ẑ with which a tyre acts. Eq. 5.3."""
+
+
+@inlined_kernel
+def wheel_direction(
+    sign: float, wheel_y: float, per_lever: float, tan_steering: float
+) -> tuple[float, float]:
+    """Return (along, across) of one wheel's heading, of any length, from the virtual wheel's.
+
+    The tangent of its angle is across / along. `sign`: 1 for a wheel that turns with the virtual
+    wheel, -1 against it, 0 for one that does not steer. `wheel_y` (m): to the left of the middle.
+    `per_lever` (1/m): inverse of the lever from the steered axle to the centre of the turn, along
+    the vehicle. Eq. 5.1.
+    """
+    return 1.0 - wheel_y * per_lever * tan_steering, sign * tan_steering
+
+
+@inlined_kernel
+def trimmed_direction(along: float, across: float, trim: float) -> tuple[float, float]:
+    """Return a `wheel_direction` that is turned by `trim`, rad."""
+    more = tan(trim)
+    return along - across * more, across + along * more
 
 
 @pasted_kernel

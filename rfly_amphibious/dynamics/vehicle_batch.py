@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +21,9 @@ from rfly_amphibious.dynamics.arguments import (
     WindSeries,
 )
 from rfly_amphibious.dynamics.model import STILL, AmphibiousModel, Method, ModelState, Outputs
-from rfly_amphibious.dynamics.obstacles import Obstacles
+from rfly_amphibious.dynamics.obstacle_contacts import may_touch
+from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Obstacles
+from rfly_amphibious.dynamics.records import new_workspace, read_row
 from rfly_amphibious.dynamics.wind import (
     GUST_PERIOD,
     Wind,
@@ -28,6 +32,12 @@ from rfly_amphibious.dynamics.wind import (
 )
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.arrays import Bools, Floats, Ints
+from rfly_common.kernels.jit import kernel
+from rfly_common.kernels.record_vectors import vector
+from rfly_common.kernels.vectors import norm
+
+FASTEST_GAIN = 300.0
+"""Acceleration that no vehicle has away from obstacles, m/s²: thirty times that of its rotors."""
 
 
 class VehicleBatch:
@@ -121,8 +131,6 @@ class VehicleBatch:
         period = self._steps * self._integrator.dt
         for kind, model in enumerate(self.models):
             if model._obstacles is not None:
-                from rfly_amphibious.dynamics.near_obstacles import may_touch_soon
-
                 own = self.kind == kind
                 is_near = np.zeros(np.count_nonzero(own), np.bool_)
                 may_touch_soon(self.x[own], model._records, model._obstacles, period, is_near)
@@ -171,3 +179,21 @@ class VehicleBatch:
         return WindSeries(
             self.mean_wind[order], noise, begins, keep, add, self._wind.turbulence, GUST_PERIOD
         )
+
+
+@kernel
+def may_touch_soon(
+    states: Floats, records: Any, obstacles: Any, duration: float, near: Bools
+) -> None:
+    """Write to `near` (n,) whether vehicles may be near a part within `duration` seconds.
+
+    Those that may not move as they do without obstacles, as far as any step can see.
+    """
+    workspace = new_workspace()
+    p = records[0]
+    for v in range(states.shape[0]):
+        x = workspace[0].x
+        read_row(states[v], p.state_columns, x)
+        speed = norm(vector(x.velocity)) + 0.5 * FASTEST_GAIN * duration
+        is_slow = speed * duration < STEP_MARGIN and math.isfinite(speed)
+        near[v] = not is_slow or may_touch(x, 0.0, p, obstacles)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rfly_amphibious.dynamics.tyres import trimmed_direction, wheel_direction
 from rfly_amphibious.vehicle import state_layout
-from rfly_amphibious.vehicle.steering import trimmed_direction, wheel_direction
 from rfly_common.arrays import Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel
 from rfly_common.kernels.record_vectors import quaternion, row, set_vector, vector

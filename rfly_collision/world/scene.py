@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from rfly_collision.broad_phase import overlap_kernels as kernels
 from rfly_collision.narrow_phase import pair_kernels
 from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion, Touches
 from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
 from rfly_collision.shapes.shape import Shape, ShapeTable, table_of
+from rfly_collision.world import overlap_kernels as kernels
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import BodiesError, CrowdError

@@ -1,7 +1,7 @@
 # Copyright 2026 rfly_suite maintainers
 # SPDX-License-Identifier: Apache-2.0
 
-"""Oracle of `rfly_collision.broad_phase.overlap_kernels`: boxes around bodies, and overlaps."""
+"""Oracle of `rfly_collision.world.overlap_kernels`: boxes around bodies, and overlaps."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def simulated_gusts():
     """Return a function for gusts (steps, 3) at a held height and velocity, over level ground."""
     import numba
 
-    from rfly_amphibious.dynamics.turbulence import next_turbulence
+    from rfly_amphibious.dynamics.environment import next_turbulence
     from rfly_common.kernels.record_vectors import row, vector
 
     @numba.njit

@@ -14,7 +14,7 @@ from numba.core import ir
 from numba.core.compiler import run_frontend
 from numba.core.postproc import PostProcessor
 
-from rfly_amphibious.dynamics import lane_stepping, near_obstacles, stepping
+from rfly_amphibious.dynamics import lane_stepping, stepping, vehicle_batch
 
 KERNELS = {
     kernel.py_func.__name__: kernel.py_func
@@ -22,7 +22,7 @@ KERNELS = {
         stepping.simulate,
         stepping.derivatives,
         lane_stepping.simulate_lanes,
-        near_obstacles.may_touch_soon,
+        vehicle_batch.may_touch_soon,
     )
 }
 

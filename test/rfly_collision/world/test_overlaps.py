@@ -13,9 +13,9 @@ import pytest
 from oracles import broad_phase as oracle
 
 from rfly_collision import Bodies, Box, Scene, Sphere
-from rfly_collision.broad_phase import overlap_kernels as kernels
 from rfly_collision.narrow_phase.arguments import PlacedShapes
 from rfly_collision.shapes.shape import table_of
+from rfly_collision.world import overlap_kernels as kernels
 from rfly_collision.world.scene import motion_of, place
 
 NONE = np.empty(0, np.int64)
