@@ -33,7 +33,6 @@ from rfly_autonomy.ros.estimate_msgs import is_unknown
 from rfly_autonomy.ros.node_parameters import (
     ElevationMapParameters,
     MappingParameters,
-    VoxelParameters,
 )
 from rfly_common.arrays import Floats, Ints
 from rfly_common.errors import ConfigError, FrameError, RflyError, SensorMessageError
@@ -177,9 +176,7 @@ class MappingNode(Node):
     def __init__(self) -> None:
         super().__init__("mapping_node")
         give_back_large_arrays()
-        self._grid = OctomapGrid(
-            OctomapParameters(**asdict(declare_parameters(self, VoxelParameters)))
-        )
+        self._grid = OctomapGrid(declare_parameters(self, OctomapParameters))
         self._elevation = ElevationTopic(self)
 
         settings = declare_parameters(self, MappingParameters)

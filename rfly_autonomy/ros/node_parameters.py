@@ -297,32 +297,7 @@ class JoystickParameters:
     )
 
 
-_voxel = partial(_as_in, OctomapParameters())
-
-
 _elevation = partial(_as_in, ElevationParameters(), low=0.0)
-
-
-@dataclass(frozen=True)
-class VoxelParameters:
-    """Side of the voxels, and log-odds of a sensor's rays."""
-
-    resolution: float = _voxel("resolution", "side of the voxels", "m", low=0.05, high=10.0)
-    hit: float = _voxel("hit", "log-odds that a ray's end adds")
-    miss: float = _voxel("miss", "log-odds that a passing ray adds, negative")
-    clamp_min: float = _voxel("clamp_min", "least log-odds, negative")
-    clamp_max: float = _voxel("clamp_max", "largest log-odds")
-    max_range: float = _voxel("max_range", "range of a hit; a longer ray is free up to there", "m")
-    max_voxels: int = _voxel(
-        "max_voxels",
-        "then those farthest from the sensor make room; 16 to 32 bytes each",
-    )
-    forget_after: float = _voxel(
-        "forget_after",
-        "after which an occupied voxel that no ray hits any more is unknown, at the latest; 0: "
-        "rays alone clear it",
-        "s",
-    )
 
 
 @dataclass(frozen=True)
@@ -415,7 +390,7 @@ NODES = {
         JoystickParameters,
     ),
     "mapping_node": (
-        VoxelParameters,
+        OctomapParameters,
         MappingParameters,
         ElevationMapParameters,
         FrameParameters,
