@@ -50,11 +50,11 @@ from rfly_terrain.planning.vehicle_classes import Driving as Driving
 from rfly_terrain.planning.vehicle_classes import Flying as Flying
 from rfly_terrain.planning.vehicle_classes import VehicleClass as VehicleClass
 from rfly_terrain.planning.vehicle_classes import load_vehicle_classes as load_vehicle_classes
-from rfly_terrain.plots.ground_shades import draw_traversability as draw_traversability
-from rfly_terrain.plots.ground_shades import draw_viewshed as draw_viewshed
-from rfly_terrain.plots.ground_shades import write_traversability as write_traversability
-from rfly_terrain.plots.ground_shades import write_viewshed as write_viewshed
+from rfly_terrain.plots.overlays import draw_traversability as draw_traversability
+from rfly_terrain.plots.overlays import draw_viewshed as draw_viewshed
 from rfly_terrain.plots.overlays import write_profile as write_profile
+from rfly_terrain.plots.overlays import write_traversability as write_traversability
+from rfly_terrain.plots.overlays import write_viewshed as write_viewshed
 from rfly_terrain.plots.relief import draw_relief as draw_relief
 from rfly_terrain.plots.relief import write_relief as write_relief
 from rfly_terrain.sdk import matlab_mapping as matlab_mapping

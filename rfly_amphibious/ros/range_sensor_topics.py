@@ -42,13 +42,13 @@ from rfly_collision.ros.contact_msgs import msg_to_placed
 from rfly_collision.shapes.vehicle_shapes import load_shapes
 from rfly_common.errors import ConfigError, PlacementError, RflyError, VehicleStatesError
 from rfly_common.frames import QUAT_FLU_OPTICAL_XYZW, euler_to_quat
-from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import transform_to_msg
 from rfly_common.ros.parameters import declare_parameters
 from rfly_common.ros.qos import COMMANDS, FLEET_IN, LATCHED, STATE_OUT, TF, TF_STATIC_OUT
+from rfly_common.ros.sensor_messages import camera_info, image_to_msg
 from rfly_common.ros.stamps import fill_header
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_common.vehicle_states import msg_to_states, states_to_enu

@@ -42,9 +42,9 @@ from rfly_common.ros.endpoints import publisher, steady_timer, subscription
 from rfly_common.ros.flat_arrays import flat
 from rfly_common.ros.frame_lookup import Frames
 from rfly_common.ros.parameters import declare_parameters
-from rfly_common.ros.point_clouds import read_fields
 from rfly_common.ros.process_memory import give_back_large_arrays, largest_memory
 from rfly_common.ros.qos import LATCHED, SENSORS, sensor_qos
+from rfly_common.ros.sensor_messages import read_fields
 from rfly_common.ros.stamps import fill_header, stamp_to_ns
 from rfly_common.transform_buffer import Transform
 from rfly_terrain.ros.grid_layers_msgs import buffers_to_msg

@@ -93,7 +93,7 @@ def traversable(
     """
     from rfly_terrain.costmap.traversability import TraversabilityLimits, traversability
     from rfly_terrain.occupancy.files import image_beside
-    from rfly_terrain.plots.ground_shades import write_traversability
+    from rfly_terrain.plots.overlays import write_traversability
 
     limits = TraversabilityLimits(
         max_slope, max_roughness, max_step, water_level, vehicle_radius, half_wheelbase

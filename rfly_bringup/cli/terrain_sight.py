@@ -194,7 +194,7 @@ def viewshed(
     """
     from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS, SIGHT_EARTH_RADIUS
     from rfly_terrain.height_map.viewshed import viewshed as seen_from
-    from rfly_terrain.plots.ground_shades import write_viewshed
+    from rfly_terrain.plots.overlays import write_viewshed
 
     options.check_new_picture(out, overwrite)
     if save is not None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.narrow_phase.arguments import PairScratch, PlacedShapes, SweptMotion, Touches
+from rfly_collision.narrow_phase.bodies import PairScratch, PlacedShapes, SweptMotion, Touches
 from rfly_collision.narrow_phase.contact_point import contact_point
 from rfly_collision.narrow_phase.distance_kernels import UP, Axis, boxes, rounds
 from rfly_collision.narrow_phase.polyhedron_kernels import polyhedra, round_and_polyhedron

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_collision.narrow_phase.arguments import (
+from rfly_collision.narrow_phase.bodies import (
     PlacedShapes,
     SweptMotion,
     TerrainScratch,

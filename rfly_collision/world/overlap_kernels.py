@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion
+from rfly_collision.narrow_phase.bodies import PlacedShapes, SweptMotion
 from rfly_collision.shapes.shape import TOUCHING, ShapeTable
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.jit import inlined_kernel, inner_kernel, kernel, pasted_kernel

@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rfly_collision.narrow_phase import pair_kernels
-from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion, Touches
-from rfly_collision.narrow_phase.bodies import TERRAIN, Bodies, Contacts, no_contacts
+from rfly_collision.narrow_phase.bodies import (
+    TERRAIN,
+    Bodies,
+    Contacts,
+    PlacedShapes,
+    SweptMotion,
+    Touches,
+    no_contacts,
+)
 from rfly_collision.shapes.shape import Shape, ShapeTable, table_of
 from rfly_collision.world import overlap_kernels as kernels
 from rfly_common.arrays import Bools, Floats, Ints

@@ -32,7 +32,12 @@ from numpy.typing import ArrayLike
 
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError
-from rfly_missions.execution.completion_monitor import CustomDone, ItemProgress
+from rfly_missions.execution.completion_monitor import (
+    CustomDone,
+    ItemCompletion,
+    ItemProgress,
+    ItemSituation,
+)
 from rfly_missions.execution.flown_items import (
     RaisedItem,
     TooLow,
@@ -49,7 +54,6 @@ from rfly_missions.execution.flown_items import (
     reason_to_climb,
     too_low_problem,
 )
-from rfly_missions.execution.item_completion import ItemCompletion, ItemSituation
 from rfly_missions.execution.mission_phase import ShownPhase
 from rfly_missions.execution.path_manager import PathManager
 from rfly_missions.followers.ground import Ground

@@ -14,7 +14,7 @@ from sensor_msgs.msg import PointCloud2, PointField
 
 from rfly_common.geodesy import GeoPoint
 from rfly_common.ros.flat_arrays import flat
-from rfly_common.ros.point_clouds import read_fields
+from rfly_common.ros.sensor_messages import read_fields
 from rfly_common.ros.stamps import fill_header
 from rfly_terrain.height_map.height_map import HeightMap
 

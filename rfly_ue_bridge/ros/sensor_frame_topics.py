@@ -22,10 +22,10 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, PointCloud2, Ran
 
 from rfly_common.diagnostic_reasons import Notice, Reason
 from rfly_common.errors import PacketError
-from rfly_common.ros.camera_msgs import camera_info, image_to_msg
 from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher
 from rfly_common.ros.qos import STATE_OUT
+from rfly_common.ros.sensor_messages import camera_info, image_to_msg
 from rfly_common.ros.stamps import fill_header
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_common.transform_buffer import WORLD

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rfly_collision.narrow_phase.arguments import PlacedShapes, SweptMotion
+from rfly_collision.narrow_phase.bodies import PlacedShapes, SweptMotion
 from rfly_collision.shapes.shape import TOUCHING, ShapeTable
 from rfly_common.arrays import Ints
 from rfly_common.frames import rotation_matrix

@@ -13,7 +13,7 @@ import pytest
 from oracles import broad_phase as oracle
 
 from rfly_collision import Bodies, Box, Scene, Sphere
-from rfly_collision.narrow_phase.arguments import PlacedShapes
+from rfly_collision.narrow_phase.bodies import PlacedShapes
 from rfly_collision.shapes.shape import table_of
 from rfly_collision.world import overlap_kernels as kernels
 from rfly_collision.world.scene import motion_of, place

@@ -17,7 +17,7 @@ from rfly_common.errors import SensorMessageError
 pytestmark = pytest.mark.ros
 
 sensor_msgs = late_module("sensor_msgs.msg")
-point_clouds = late_module("rfly_common.ros.point_clouds")
+point_clouds = late_module("rfly_common.ros.sensor_messages")
 
 POINTS = [
     (1.0, 2.0, 3.0, 7),

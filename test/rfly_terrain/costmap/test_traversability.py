@@ -456,7 +456,7 @@ def test_map_servers_files_bring_all_costs_back(tmp_path):
 def test_the_picture_shows_each_cost_in_its_place():
     from matplotlib.figure import Figure
 
-    from rfly_terrain.plots.ground_shades import draw_traversability
+    from rfly_terrain.plots.overlays import draw_traversability
 
     heights = np.zeros((9, 14))
     heights[2, 10] = 9.0  # x = 2, y = 10
@@ -482,9 +482,9 @@ def test_the_picture_shows_each_cost_in_its_place():
 
 
 def test_a_picture_of_many_cells_keeps_the_single_forbidden_one(monkeypatch):
-    from rfly_terrain.plots.ground_shades import _thinned
+    from rfly_terrain.plots.overlays import _thinned
 
-    monkeypatch.setattr("rfly_terrain.plots.ground_shades._PIXELS", 5)
+    monkeypatch.setattr("rfly_terrain.plots.overlays._PIXELS", 5)
     cost = np.zeros((11, 7), np.int8)
     cost[10, 4] = 100
     thin, covered = _thinned(cost)

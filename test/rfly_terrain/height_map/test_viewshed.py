@@ -17,7 +17,7 @@ from rfly_terrain import HeightMap
 from rfly_terrain.exports.geotiff import write_viewshed_geotiff
 from rfly_terrain.height_map.ray_cast import RADIO_EARTH_RADIUS, SIGHT_EARTH_RADIUS
 from rfly_terrain.height_map.viewshed import viewshed
-from rfly_terrain.plots.ground_shades import write_viewshed
+from rfly_terrain.plots.overlays import write_viewshed
 
 rasterio = late_module("rasterio")
 
