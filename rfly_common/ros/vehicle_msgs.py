@@ -41,7 +41,7 @@ def states_to_msg(states: VehicleStates) -> VehicleStateArray:
     return message
 
 
-def state_msg_to_states(message: VehicleState, source: str = "") -> VehicleStates:
+def state_msg_to_states(message: VehicleState) -> VehicleStates:
     """Return one vehicle as arrays of length 1; a scale of 0 0 0 means 1."""
     scale = np.asarray(message.scale, np.float32)
     motor_speed = np.asarray(message.motor_speed, np.float32)
@@ -57,7 +57,6 @@ def state_msg_to_states(message: VehicleState, source: str = "") -> VehicleState
         scale=scale if scale.any() else np.ones(3, np.float32),
         fit_ground=np.array([message.fit_ground]),
         frame_id=message.header.frame_id,
-        source=source,
         stamp_ns=stamp_to_ns(message.header.stamp),
     )
 
