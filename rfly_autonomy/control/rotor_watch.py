@@ -19,7 +19,9 @@ rotors: they have failed themselves. But if the accelerometer measures the littl
 show, most rotors do fail at once: the battery gives them no power. It gives none either if the
 accelerometer measures far less thrust than is due while no encoder shows anything, or no rotor
 turns; on the ground, what the wheels carry is no thrust. A weak battery makes all rotors slower at
-once, each by so little that it would be sound alone.
+once, each by so little that it would be sound alone. Its voltage lets none of them turn faster than
+one speed: rotors that should turn faster, and all turn at the same highest one, are at fault
+neither themselves nor by their encoders.
 
 A single rotor that seems to fail may have an encoder that lies. The body shows it: a rotor that is
 slower or faster than expected adds a moment that the flight law's observer finds. If this moment
@@ -113,6 +115,35 @@ SAG_AGREES = 0.3
 SAG_TIME = 0.2
 """Time with this lack after which the battery is at fault, s."""
 
+SAME_SHARE = 0.005
+"""Difference of speeds, as a share of that in hover, up to which they are the battery's highest."""
+
+SHORT_SHARE = 0.01
+"""Lack of speed, as a share of that in hover, by which a rotor is slower than it should be."""
+
+RISE_TIME = 0.05
+"""Time over which the highest speed is averaged, s."""
+
+RISE_SHARE = 0.0075
+"""Rise above this mean, as a share of the speed in hover, of rotors that follow late commands."""
+
+CEILING_TIME = 2.0
+"""Time for which the highest speed that two rotors have had together is remembered, s."""
+
+NEAR_CEILING = 0.02
+"""Distance from this speed, as a share of that in hover, up to which a single rotor is there."""
+
+CAPPED_TIME = 0.3
+"""Time for which a rotor that has turned at the battery's highest speed is not judged alone, s."""
+
+CAPPED_LACK = 0.03
+"""Thrust that all rotors together lack, as a share of the weight, by which a battery is weak if
+half of them turn at its highest speed.
+"""
+
+CARRIES_SHARE = 1.02
+"""Speed, as a share of that in hover, below which no sound battery is that still carries it."""
+
 STILL_LACKS = 0.25
 """Share of the lack that encoders show that the force has to show for the battery to stay named."""
 
@@ -168,6 +199,21 @@ class RotorWatch:
 
         self._sags_for = 0.0
         """Time for which all rotors have been too slow together, s."""
+
+        self._top_mean = math.nan
+        """Highest speed of all, averaged, rad/s; NaN before the first."""
+
+        self._ceiling = 0.0
+        """Highest speed that two rotors have had together, rad/s."""
+
+        self._ceiling_for = 0.0
+        """Time for which it is remembered still, s."""
+
+        self._capped = np.zeros(rotors, bool)
+        """Rotors that turn at the highest speed that the battery allows, (rotors,)."""
+
+        self._capped_for = np.zeros(rotors)
+        """Times for which rotors count as such still, (rotors,), s."""
 
         self._distrusted_for = 0.0
         """Time for which all encoders have to follow until they are believed again, s."""
@@ -247,9 +293,7 @@ class RotorWatch:
             self._watch_speeds(
                 speeds, expected, commanded, still, observer, loads, possible, period
             )
-        carried = 0.0
-        if loads is not None and not speeds.any():
-            carried = float(loads.sum()) / self._params.mass
+        carried = 0.0 if speeds.any() else self._carried(loads)
         self._watch_power(expected, force - carried, period)
         self._watch_motion(expected, force, observer, period)
 
@@ -288,7 +332,8 @@ class RotorWatch:
     @property
     def shows_delay(self) -> bool:
         """False while a fault of rotors, encoders or battery may look like a late link."""
-        return not (self.failed or self.all_lie or self._weak_battery_for > 0.0)
+        lacks_power = self._weak_battery_for > 0.0 or bool(self._capped_for.any())
+        return not (self.failed or self.all_lie or lacks_power)
 
     @property
     def _seeming(self) -> Floats:
@@ -297,6 +342,10 @@ class RotorWatch:
         for rotor, speed in self.by_motion.items():
             seeming[rotor] = speed
         return seeming
+
+    def _carried(self, loads: Floats | None) -> float:
+        """Return the force of wheels with loads, (wheels,), N, m/s²; 0 if they are unknown."""
+        return 0.0 if loads is None else float(np.nan_to_num(loads).sum()) / self._params.mass
 
     def _begin(self, time: float) -> float:
         """Return the seconds from the last time to this one, s."""
@@ -333,7 +382,8 @@ class RotorWatch:
         elif fast.any():
             fast &= loads is not None and self._ground.shows(loads, speeds, expected)
         lack = self._params.thrust_coefficient * (np.square(low) - np.square(speeds))
-        self._watch_sag(sagged, low, force, period)
+        self._watch_ceiling(low, period)
+        self._watch_sag(sagged, low, force, self._carried(loads), period)
         slow = speeds < SAG_SHARE * self._params.max_rotor_speed
         weak = slow & (lack > WEAK_LACK * self._params.mass * GRAVITY)
         self._stands_for = np.where(stands, self._stands_for + period, 0.0)
@@ -399,11 +449,38 @@ class RotorWatch:
         elif is_blind:
             self.warnings.pop("battery", None)
 
-    def _watch_sag(self, sagged: Floats, low: Floats, force: float, period: float) -> None:
+    def _watch_ceiling(self, low: Floats, period: float) -> None:
+        """Find the rotors that turn at the highest speed that the battery allows.
+
+        `low`: lowest speeds expected, (rotors,), rad/s.
+        """
+        hover = self._params.hover_speed
+        speeds = self._speeds
+        top = float(speeds.max())
+        if math.isnan(self._top_mean):
+            self._top_mean = top
+        rises = top > self._top_mean + RISE_SHARE * hover
+        self._top_mean -= math.expm1(-period / RISE_TIME) * (top - self._top_mean)
+
+        # two at once show that speed, and one alone is there
+        short = (speeds > top - SAME_SHARE * hover) & (speeds < low - SHORT_SHARE * hover)
+        self._ceiling_for -= period
+        if int(short.sum()) >= 2 and not rises and top > STANDS_SHARE * hover:
+            self._ceiling = top
+            self._ceiling_for = CEILING_TIME
+        is_there = self._ceiling_for > 0.0 and abs(top - self._ceiling) < NEAR_CEILING * hover
+        self._capped = short & is_there
+        left = np.maximum(self._capped_for - period, 0.0)
+        self._capped_for = np.where(self._capped, CAPPED_TIME, left)
+
+    def _watch_sag(
+        self, sagged: Floats, low: Floats, force: float, carried: float, period: float
+    ) -> None:
         """Find a battery by which all rotors are too slow together, or which is weak still.
 
         `sagged`: lowest speeds on an empty battery, and `low`: lowest ones expected, both
-        (rotors,), rad/s. `force`: that would be measured without the climb, m/s².
+        (rotors,), rad/s. `force`: that would be measured without the climb, and `carried`: that of
+        the wheels, m/s².
         """
         share = self._params.thrust_coefficient / self._params.mass
         shown = share * float(np.square(self._speeds).sum())
@@ -411,13 +488,39 @@ class RotorWatch:
         lacks = share * float(np.square(sagged).sum()) - shown > SAG_LACK * GRAVITY
         lacks = lacks and bool((self._speeds < sagged).all())
         agrees = force < shown + SAG_AGREES * (due - shown)
-        sags_for = self._sags_for + (period if lacks and agrees else -period)
+        sags = (lacks and agrees) or self._is_capped(low, force - carried, shown, due)
+        sags_for = self._sags_for + (period if sags else -period)
         self._sags_for = min(max(sags_for, 0.0), SAG_TIME)
 
         starts = self._sags_for >= SAG_TIME - 1e-9 and self._distrusted_for <= 0.0
         lasts = self._weak_battery_for > 0.0 and due - shown > SAG_LACK * GRAVITY
         if starts or (lasts and force < due - STILL_LACKS * (due - shown)):
-            self._weak_battery_for = SOUND_TIME
+            self._blame_battery()
+
+    def _blame_battery(self) -> None:
+        """Note that the battery is weak: encoders that have just seemed to lie do not."""
+        if self._weak_battery_for <= 0.0:
+            self.lying.clear()
+        self._weak_battery_for = SOUND_TIME
+
+    def _is_capped(self, low: Floats, force: float, shown: float, due: float) -> bool:
+        """Return whether half of the rotors lack thrust at a speed lower than any sound battery's.
+
+        `low`: lowest speeds expected, (rotors,), rad/s. `force`: measured, `shown`: by the encoders
+        and `due`: by those speeds, m/s². Rotors at one speed lack the differences of encoders with
+        a bias show; a force that is much too low shows it as well.
+        """
+        capped = low[self._capped]
+        if 2 * len(capped) < len(low) or due - shown < CAPPED_LACK * GRAVITY:
+            return False
+        p = self._params
+        differs = float(capped.max() - capped.min()) > 2.0 * SAME_SHARE * p.hover_speed
+        least = max(SAG_SHARE * p.max_rotor_speed, CARRIES_SHARE * p.hover_speed)
+        is_low = float(self._speeds.max()) < least
+        if differs:
+            return is_low and abs(force - shown) < abs(force - due)
+        lacks = due - shown > SAG_LACK * GRAVITY
+        return is_low and lacks and force < shown + SAG_AGREES * (due - shown)
 
     def _has_lost_thrust(self, expected: Floats, force: float) -> bool:
         """Return whether a measured force, m/s², shows the lower thrust that the encoders show.
@@ -451,11 +554,13 @@ class RotorWatch:
             self.warnings["encoders"] = "the encoders are far noisier than they should be"
             self.all_lie = True
             return
+        capped = self._capped_for > 0.0
+        stuck = stuck & ~capped
         wrong = stands | weak | stuck | fast | off
         if 2 * int(wrong.sum()) > len(expected):
             # encoders that lie show nothing of the battery
             if self._distrusted_for <= 0.0 and self._has_lost_thrust(expected, force):
-                self._weak_battery_for = SOUND_TIME
+                self._blame_battery()
             if self._weak_battery_for > 0.0:
                 self.warnings["battery"] = NO_POWER
                 return
@@ -465,9 +570,11 @@ class RotorWatch:
             self.warnings["encoders"] = "the encoders disagree with the commands of most rotors"
             self.all_lie = True
             return
-        if self._weak_battery_for > 0.0:  # rotors are as slow as it lets them be
+        # rotors are as slow as the battery lets them be
+        if self._weak_battery_for > 0.0:
             self.warnings["battery"] = NO_POWER
-            wrong = stands
+            wrong = stands | fast
+        wrong &= ~capped | stands | fast
 
         sound = (self._off_for == 0.0) & (self._stands_for == 0.0) & (self._still_for < STUCK_TIME)
         self._sound_for = np.where(sound, self._sound_for + period, 0.0)
