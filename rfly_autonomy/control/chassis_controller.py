@@ -434,7 +434,7 @@ class ChassisController:
         lost = old or self.trust.level >= Trust.STOP
         if mode is Mode.DRIVE and estimate is not None and not lost:
             self._watch_steering(estimate)
-            lost = bool(self.steering_watch.text) or "battery" in self.wheel_watch.faults
+            lost = bool(self.steering_watch.text or self.wheel_watch.no_power)
         drives = mode is Mode.DRIVE or (mode in DRIVEN and not self._contact.wheels_down <= 0.5)
         if mode is None or (drives and lost):
             self._ramped_speed = math.nan
@@ -466,7 +466,7 @@ class ChassisController:
         self._touched = False
         self.stuck.reset()
         self.steering_watch.reset()
-        self.wheel_watch.reset()
+        self.wheel_watch.reset(keep_battery=mode is not Mode.DISARMED)
         self._commanded_steering = 0.0
         self._ramped_speed = math.nan
         if mode in (Mode.DRIVE, Mode.ROLL_OUT):

@@ -175,6 +175,12 @@ class FlightController:
         self.reason = ""
         """Reason for the present mode."""
 
+        self.no_power = ""
+        """Text about a battery that gives the wheels no power: it takes off nowhere; empty: none.
+
+        The chassis controller finds it, and forgets it when the vehicle is disarmed.
+        """
+
         self._setpoint: TrajectorySetpoint | None = None
         self._setpoint_time = -math.inf
         self._assist: Assist | None = None
@@ -268,6 +274,8 @@ class FlightController:
             return f"rotor {', '.join(str(rotor + 1) for rotor in self.failed_rotors)} failed"
         if dead := self._health.refusal(wanted):
             return dead
+        if wanted in TAKING_OFF and self.no_power:
+            return self.no_power
         if wanted in TAKING_OFF and self.rotor_watch.warnings:
             return next(iter(self.rotor_watch.warnings.values()))
 

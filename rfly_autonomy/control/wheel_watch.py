@@ -251,17 +251,24 @@ class WheelWatch:
         self._lost_for = 0.0
         """Time for which the force has been lost, s."""
 
+        self.faults: dict[str, str] = {}
         self.reset()
 
-    def reset(self) -> None:
-        """Forget what was measured."""
-        self.faults: dict[str, str] = {}
+    def reset(self, keep_battery: bool = False) -> None:
+        """Forget what was measured; `keep_battery`: but not that the battery is dead."""
+        dead = self.no_power if keep_battery else ""
+        self.faults = {"battery": dead} if dead else {}
         self._direction = 1.0
         """1 forwards, -1 backwards."""
 
         self._disturbance = 0.0
         self.skip_slips()
         self.skip_power()
+
+    @property
+    def no_power(self) -> str:
+        """Text about a battery that gives the wheels' motors no power; empty: it gives some."""
+        return self.faults.get("battery", "")
 
     def skip_slips(self) -> None:
         """Forget the slips: while rotors carry an axle they show nothing."""

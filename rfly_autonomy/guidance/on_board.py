@@ -22,7 +22,7 @@ from rfly_amphibious.simulation.faults import LINK, Fault, FaultKind
 from rfly_autonomy.control.chassis_controller import ChassisController
 from rfly_autonomy.control.command_stream import CommandStream
 from rfly_autonomy.control.flight_controller import FlightController
-from rfly_autonomy.control.modes import DRIVEN, TAKING_OFF
+from rfly_autonomy.control.modes import DRIVEN
 from rfly_autonomy.control.setpoint import Setpoint
 from rfly_autonomy.estimation.estimate import Estimate
 from rfly_autonomy.estimation.estimator import StateEstimator
@@ -205,6 +205,5 @@ class OnBoard:
 
         # ask for a mode until it comes
         if self._mode_requests.is_due(setpoint.request, setpoint.time):
-            dead = self.chassis.wheel_watch.faults.get("battery", "")
-            climbs = dead and setpoint.mode in TAKING_OFF
-            self.refused = dead if climbs else self.flight.request(setpoint.request)
+            self.flight.no_power = self.chassis.wheel_watch.no_power
+            self.refused = self.flight.request(setpoint.request)

@@ -109,6 +109,10 @@ class ChassisControlNode(Node):
         self._mode: Mode | None = None
         self._received_mode: Mode | None = None
         self._mode_at = 0.0
+        self._no_power: str | None = None
+        """Last published text about the battery; None before the first."""
+
+        self._no_powers = publisher(self, String, "no_power", LATCHED)
 
         self._loop = ControlLoop(
             self,
@@ -204,7 +208,16 @@ class ChassisControlNode(Node):
         return isinstance(chassis, JointChassisController) and chassis.is_ordered
 
     def _step(self, estimate: Estimate | None, dt: float) -> WheelCommand:
-        return wheel_command_to_msg(self._chassis.step(estimate, self._present_mode, dt))
+        command = self._chassis.step(estimate, self._present_mode, dt)
+        self._publish_power()
+        return wheel_command_to_msg(command)
+
+    def _publish_power(self) -> None:
+        """Say when motors get no power, or some again: flight_control_node takes off nowhere."""
+        text = self._chassis.wheel_watch.no_power
+        if text != self._no_power:
+            self._no_power = text
+            self._no_powers.publish(String(data=text))
 
     def _update_diagnostics(self) -> None:
         mode = self._present_mode

@@ -164,6 +164,7 @@ class FlightControlTopics:
         self.loop.subscribe(WrenchStamped, "cmd/wrench", self._on_cmd_wrench)
         self._commands.subscribe_assist(flight.set_assist)
         subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
+        subscription(node, String, "no_power", self._on_no_power, LATCHED)
 
         self._timer = steady_timer(node, MODE_PERIOD_S, self._repeat_mode)
         self._begin_mode()
@@ -242,6 +243,9 @@ class FlightControlTopics:
         self._flight.failsafe(message.data)
         self._publish_change()
         self._changed()
+
+    def _on_no_power(self, message: String) -> None:
+        self._flight.no_power = message.data
 
     def _publish_change(self) -> None:
         mode = self._flight.mode

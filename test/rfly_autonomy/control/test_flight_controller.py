@@ -218,6 +218,17 @@ def test_words_and_why_they_are_refused():
     assert flight.request("arm") == flight.request("takeoff") == ""
 
 
+def test_a_vehicle_whose_wheels_get_no_power_takes_off_nowhere():
+    flight = make()
+    feed(flight, 0.004)
+    assert flight.request("arm") == ""
+    flight.no_power = "the battery is dead"
+    assert flight.request("takeoff") == flight.request("rolling_takeoff") == "the battery is dead"
+    assert flight.mode is R
+    flight.no_power = ""
+    assert flight.request("takeoff") == ""
+
+
 def test_bad_set_points_and_parameters():
     flight = make()
     with pytest.raises(CommandError, match="position"):

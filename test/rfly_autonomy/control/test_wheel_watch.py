@@ -415,3 +415,17 @@ def test_two_wheels_of_one_side_at_fault_are_no_turn(left, turns, named):
         level = np.array((0.0, 0.0, 0.0, 1.0))
         chassis.step(Estimate(time, np.zeros(3), level, velocity, np.zeros(3)), Mode.DRIVE, 0.01)
     assert sorted(chassis.wheel_watch.faults) == named
+
+
+def test_a_battery_that_is_dead_in_a_drive_stays_dead_until_the_vehicle_is_disarmed():
+    """The wheels brake in the next drive as well; a fault of one wheel is judged anew."""
+    chassis = ChassisController(PARAMS)
+    estimate = Estimate(0.0, np.zeros(3), np.array((0.0, 0.0, 0.0, 1.0)), np.zeros(3), np.zeros(3))
+    chassis.step(estimate, Mode.DRIVE, 0.01)
+    chassis.wheel_watch.faults |= {"battery": "it is dead", "drive_fl": "it pushes"}
+    for mode in (Mode.TAKEOFF, Mode.LAND, Mode.SPOOL_DOWN, Mode.DRIVE):
+        command = chassis.step(estimate, mode, 0.01)
+        assert chassis.wheel_watch.faults == {"battery": "it is dead"}
+    assert command.brake_torque.min() > 0.0
+    chassis.step(estimate, Mode.DISARMED, 0.01)
+    assert not chassis.wheel_watch.no_power

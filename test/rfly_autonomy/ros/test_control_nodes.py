@@ -318,6 +318,29 @@ def test_an_axle_is_lifted_by_topic(free):
         )
 
 
+def test_no_take_off_begins_while_the_wheels_get_no_power(free):
+    """chassis_control_node says so; a text of another publisher is as good as its own."""
+    from std_msgs.msg import String
+
+    from rfly_common.ros.qos import LATCHED
+
+    plant, flight, _ = free
+    own = plant.peer.receive(String, "bug/no_power", LATCHED)
+    plant.peer.spin_until(lambda: own)
+    assert own[-1].data == ""
+    text = plant.peer.publisher(String, "bug/no_power", LATCHED)
+    plant.peer.spin_until(lambda: text.get_subscription_count() == 2)
+    plant.say("arm", "DRIVE")
+    text.publish(String(data="the battery is dead"))
+    plant.run_until(
+        lambda: "'takeoff' refused: the battery is dead" in flight.output,
+        lambda: plant.say("takeoff"),
+    )
+    assert plant.mode == "DRIVE"
+    text.publish(String(data=""))
+    plant.run_until(lambda: plant.mode == "TAKEOFF", lambda: plant.say("takeoff"))
+
+
 def test_a_wrench_is_refused_with_the_reason(free):
     """No command in another frame, sideways, downwards, no number, or late counts; its own do."""
     from geometry_msgs.msg import WrenchStamped
