@@ -69,6 +69,35 @@ def test_a_battery_that_becomes_weak_is_named_alone_and_lands(vehicle, time, sin
     assert Mode.FLIGHT not in modes
 
 
+IN_GUSTS = """version: 1
+vehicle: {vehicle}
+seed: 21
+wind: {{mean_mps: [5, 1, 0], gust_sigma_mps: [1.5, 1.5, 0.75]}}
+mission:
+  fly_speed_mps: 3
+  items:
+    - {{mode: takeoff, height_m: 4}}
+    - {{mode: waypoint, position_m: [8, 0], height_m: 4}}
+    - {{mode: land}}
+events:
+  - time_s: {time}
+    fault: {{part: battery, kind: partial, quantity: cells, value: {cells}}}
+end: {{when: standing_after_landing, time_s: 40}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("vehicle", "time", "cells"),
+    [exhaustively("scale_six", 6.0, 0.7), exhaustively("scale", 8.0, 0.62)],
+)
+def test_a_battery_with_too_few_cells_is_named_alone_in_gusts(vehicle, time, cells):
+    """Rotors at its highest speed were named one by one, and encoders that show it."""
+    done = closed_run(IN_GUSTS.format(vehicle=vehicle, time=time, cells=cells))
+    assert {finding.part for finding in done.findings} == {"battery"}
+    assert time < done.findings[0].time < time + 2.0
+    assert Mode.ABORT not in [mode for _, mode in done.run.modes]
+
+
 DRIVE_AND_HOP = """version: 1
 vehicle: scale
 mission:
