@@ -70,6 +70,10 @@ AGREED_WAY = 1.0
 
 OUTVOTED = 0.4
 """Share of readings that do not fit well from which an aid votes against the prediction."""
+LONGEST_DOUBT = 5.0
+"""Time without an accepted reading after which an aid is the one that is wrong, and votes no more,
+s: a wrong prediction is outvoted sooner, by a GPS of 1 Hz, too.
+"""
 ALONE = 0.5
 """The same for the GPS velocity alone."""
 STEADY_SHARE = 0.3
@@ -266,6 +270,7 @@ def vote_on_attitude(x: Any, book: Any, p: Any, c: Any) -> None:
         filter_records.GPS_VELOCITY,
     ):
         refused = sensor == filter_records.GPS_VELOCITY and book.gps_velocity_refused != 0.0
+        refused |= book.time - book.last_accepted[sensor] > LONGEST_DOUBT
         most = c.gps_gap if sensor == filter_records.GPS_VELOCITY else LONGEST_GAP
         if book.time - book.last_measured[sensor] < most and not refused:
             voters += 1

@@ -316,6 +316,22 @@ def test_a_second_error_of_the_imu_is_not_taken_for_noise_of_the_gps():
     assert book.gps_velocity_refused == 0.0
 
 
+@pytest.mark.parametrize(("rejected_for", "anew"), [(2.0, True), (20.0, False)])
+@pytest.mark.usefixtures("_interpreted")
+def test_a_magnetometer_that_has_been_wrong_for_long_votes_no_more(rejected_for, anew):
+    """At touch-down one GPS velocity did not fit, and the IMU was named."""
+    constants = constants_of(PARAMETERS, SENSORS, VehicleParameters.load("scale"), 0.0, True)
+    x = np.zeros(1, STATE)[0]
+    book = np.zeros(1, BOOK)[0]
+    book.time = 100.0
+    book.last_measured[:] = book.last_accepted[:] = 99.9
+    book.last_accepted[MAGNETOMETER] = 100.0 - rejected_for
+    book.misfits[MAGNETOMETER] = 1.0
+    book.misfits[GPS_VELOCITY] = 0.45
+    consistency.vote_on_attitude(x, book, np.eye(ERRORS), constants)
+    assert (book.realigned_at == 100.0) == anew
+
+
 def test_a_sensor_that_loses_readings_is_named_for_what_is_worse(hop):
     estimator = new_estimator(hop)
     estimator._alignment = None
