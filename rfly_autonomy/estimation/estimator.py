@@ -38,6 +38,7 @@ from rfly_autonomy.estimation.filter_records import (
     SENSORS,
     WHEEL_SPEED,
 )
+from rfly_autonomy.estimation.imu_noise import ImuNoise
 from rfly_autonomy.estimation.reading_times import LATE, LEAP, ReadingTimes
 from rfly_autonomy.estimation.rewinding_filter import RewindingFilter
 from rfly_autonomy.estimation.rotor_motion import LONGEST_GAP, RotorModel, RotorMotion
@@ -171,6 +172,7 @@ class StateEstimator:
             self._orientation_period = 1.0 / parameters.orientation_rate
 
         self._filter = RewindingFilter(parameters.history, sensors.imu.rate)
+        self._imu_noise = ImuNoise(sensors.imu.rate)
         self._use(terrain)
 
         self.diverged = 0
@@ -183,7 +185,11 @@ class StateEstimator:
         self._constants = constants_of(
             self.parameters, self.sensors, self.vehicle, self.geo_origin[2], terrain is not None
         )
-        self._filter.use(self._constants, self._ground)
+        self._use_noise()
+
+    def _use_noise(self) -> None:
+        """Carry the filter on with an IMU that is as noisy as it shows itself."""
+        self._filter.use(self._imu_noise.constants(self._constants), self._ground)
 
     def reset(self) -> None:
         """Return to the initial state, which has to be aligned again."""
@@ -197,6 +203,8 @@ class StateEstimator:
         """The filter's revision of which the estimate is."""
 
         self._stuck = StuckSensors(self.sensors)
+        self._imu_noise = ImuNoise(self._imu_noise.rate)
+        self._use_noise()
         self._times = ReadingTimes(self.sensors)
         self._ahead: set[str] = set()
         """Sensors whose readings are ahead of the others."""
@@ -530,6 +538,9 @@ class StateEstimator:
     def imu(self, readings: samples.ImuSamples) -> None:
         """Take in force and rates, which carry the state on, and orientations to measure with."""
         readings = self._sound("imu", readings)
+        is_shaken = self.initialised and self._filter.end_time - self._jolted_at < DOUBT_TIME
+        if self._imu_noise.update(self._stuck, is_shaken):
+            self._use_noise()
         force = readings.specific_force
         rates = readings.rates
         if self._turned:

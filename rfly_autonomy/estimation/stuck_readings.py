@@ -98,6 +98,9 @@ class Repeats:
         self.noisy = False
         """True while the quantity is far noisier than it should be."""
 
+        self._squares = [0.0] * len(scatter)
+        """Squares of the components' deviations from a line, averaged while there are loud ones."""
+
         self._shortest = shortest
         self.stuck = False
         """True while the quantity is stuck."""
@@ -153,6 +156,7 @@ class Repeats:
                 break
         self._learn(quiet)
         if loud or self._loud_since < math.inf:
+            self._measure_noise(values)
             self._judge_noise(time, loud)
         else:
             self._loud *= 1.0 - LEAST_WEIGHT
@@ -162,6 +166,19 @@ class Repeats:
         self.since = time
         self.sound_at = before
         return False
+
+    def _measure_noise(self, values: list[float]) -> None:
+        """Average the squares of the deviations from a line."""
+        triples = zip(values, self._last, self._older, strict=False)
+        for k, (new, old, older) in enumerate(triples):
+            deviation = new - 2.0 * old + older
+            if math.isfinite(deviation):
+                self._squares[k] += LEAST_WEIGHT * (deviation * deviation - self._squares[k])
+
+    @property
+    def scatter(self) -> float:
+        """Standard deviation of the noise of the noisiest component, if it is far too noisy."""
+        return math.sqrt(max(self._squares)) / FROM_LINE
 
     def _judge_noise(self, time: float, loud: float) -> None:
         """Average over a reading that is loud (1) or not (0), and judge the noise."""
@@ -246,6 +263,13 @@ class StuckSensors:
             for kind, quantities in self._quantities.items()
             if any(repeats.noisy for *_, repeats in quantities)
         }
+
+    def noise(self, kind: str, field: str) -> float:
+        """Return the standard deviation of a quantity's noise; 0 if it is as it should be."""
+        for name, _, repeats in self._quantities[kind]:
+            if name == field and repeats.noisy:
+                return repeats.scatter
+        return 0.0
 
     def since(self, kind: str) -> float:
         """Return the time of the last sound reading of a stuck sensor, s."""

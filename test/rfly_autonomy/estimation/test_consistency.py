@@ -24,6 +24,7 @@ from scipy.stats import chi2
 
 from rfly_amphibious.dynamics.model import AmphibiousModel, Controls
 from rfly_amphibious.scenarios.scenario import Scenario
+from rfly_amphibious.sensors.sensor_parameters import SensorParameters
 from rfly_amphibious.sensors.sensor_suite import SensorSuite
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.estimation import consistency, speed_consistency
@@ -85,6 +86,34 @@ def test_a_gyroscope_that_gets_a_bias_is_outvoted_and_corrected(hop, flown):
         "ki,kij,kj->k", found[:, 1:4], np.linalg.inv(covariances[:, :3, :3]), found[:, 1:4]
     )
     assert np.percentile(squares, 95) < 50.0
+
+
+def test_an_imu_that_is_far_too_noisy_is_trusted_less_and_no_other_part_named(hop):
+    """Its declared noise would make the filter sure of a walk of 10 m/s² / √250 Hz · √t = 0.6 √t.
+
+    A precise GPS of 1 Hz was said not to fit.
+    """
+    draw = np.random.default_rng(5).standard_normal
+    gps = dataclasses.replace(SensorParameters.load("scale_rtk").gps, rate=1.0)
+    precise = SENSORS.replace(gps=gps)
+    ticks = list(hop.samples(SensorSuite(hop.model, precise, seed=1)))
+
+    def noisy(tick):
+        force = tick.imu.specific_force
+        force = force + 10.0 * draw(force.shape)
+        return dataclasses.replace(tick, imu=tick.imu._replace(specific_force=force))
+
+    estimator = new_estimator(hop, sensors=precise, terrain=None)
+    named = set()
+    found = []
+    for tick, truth in from_above(ticks, 1.0, noisy):
+        estimate = estimator.update(dataclasses.replace(tick, ground_truth=None))
+        if estimate is not None:
+            named |= estimator.faults.keys()
+            error = truth[:3] - estimate.position
+            found.append(error @ np.linalg.solve(estimate.covariance[:3, :3], error))
+    assert named == {"imu"}
+    assert np.percentile(found, 95) < 50.0
 
 
 def test_an_obstructed_height_sensor_is_outvoted(hop, flown):

@@ -121,6 +121,20 @@ def test_readings_most_of_which_leave_their_line_are_noisy(readings, found):
     assert noisy_from(readings) == (found and pytest.approx(found, abs=0.25))
 
 
+def test_the_noise_of_a_far_too_noisy_sensor_is_measured():
+    """One of twenty readings, which share noise, is off by some 0.2; a sound one has none."""
+    watch = StuckSensors(SCALE)
+    noises = []
+    for k, distance in enumerate(np.concatenate([noisy(2.0), noisy(6.0, 0.5)]).tolist()):
+        sample = HeightSamples(np.array([k / RATE]), np.array([distance]))
+        watch.sound("height", sample)
+        noises.append(watch.noise("height", "distance"))
+    assert set(noises[:100]) == {0.0}
+    assert np.mean(noises[200:]) == pytest.approx(0.5, rel=0.1)
+    assert min(noises[200:]) > 0.25
+    assert max(noises[200:]) < 0.8
+
+
 @pytest.mark.parametrize("latitude", [0.0, 70.0])
 @pytest.mark.parametrize(("rate", "sigma", "found"), [(1.0, 0.02, False), (1.0, 5.0, True)])
 def test_a_slow_gps_on_a_circle_is_not_noisy(rate, sigma, found, latitude):
