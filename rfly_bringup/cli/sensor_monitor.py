@@ -89,15 +89,15 @@ class SensorMonitor:
 
         self._layout = layout
         self._save = save
-        self._log = None if mcap is None else SensorLog(mcap)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)
-            if any(save.glob("sensor*_*.*")):
+            if any(save.glob("sensor[0-9]*_*.*")):
                 raise FileExistsError(f"{save} holds frames already; choose another folder")
         self._frames: FrameQueue[_Arrived] = FrameQueue(_QUEUE)
         self._bind = bind
         self._sources = [_Source(to_own_address(s, host, bind), self._frames) for s in read.sensors]
         self._sender = UdpSender(host, port)
+        self._log = None if mcap is None else SensorLog(mcap)  # last: a mistake leaves no file
         self._start_s = self._reported_s = time.monotonic()
 
     def run(self, *, request: bool, count: int, duration_s: float) -> bool:

@@ -108,7 +108,7 @@ def traversable(
     terrain = given.load()
     picture = out or Path(f"{terrain.name}-traversable.png")
     options.check_new_picture(picture, overwrite)
-    if save is not None and image_beside(save, "png").absolute() == picture.absolute():
+    if save is not None and image_beside(save, "png").resolve() == picture.resolve():
         raise typer.BadParameter(f"--save {save}: its image would be {picture}, as --out is")
     grid = traversability(terrain, limits, resolution=resolution)
     with options.status(f"drawing {picture}"):

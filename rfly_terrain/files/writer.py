@@ -35,7 +35,7 @@ from rfly_terrain.map_files.calibration import (
     parse_calibration,
 )
 from rfly_terrain.map_files.png_txt import read_start, with_superseded
-from rfly_terrain.map_files.search import MapFiles
+from rfly_terrain.map_files.search import MapFiles, names_image
 
 if TYPE_CHECKING:
     from rfly_terrain.height_map.height_map import HeightMap
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 _COUNTS = 65_535
 """Largest value of a pixel."""
 _ROWS_AT_ONCE = 64
-_YAML_BYTES = 4096
-"""Bytes of an occupancy map's yaml, at most."""
 _NUDGES_PIXELS = (0.0, 1e-6, 1e-3, 0.25)
 """Distances by which the third point is moved into its pixel until both rules, truncating and
 rounding, read that pixel.
@@ -164,8 +162,8 @@ def new_files(path: StrPath, overwrite: bool) -> MapFiles:
                 f"{file} exists; choose another name or add --overwrite (in Python: overwrite=True)"
             )
     costs = stem.with_name(stem.name + ".yaml")
-    is_image = costs.is_file() and files.png.name.encode() in costs.read_bytes()[:_YAML_BYTES]
-    if is_image and files.png.exists() and not files.txt.exists():
+    is_image = files.png.exists() and names_image(costs, files.png.name)
+    if is_image and not files.txt.exists():
         raise FileExistsError(
             f"{files.png} is the image of the occupancy map {costs.name}; choose another name"
         )

@@ -10,6 +10,7 @@ import functools
 import importlib.resources
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ MAX_FIRMWARE_BYTES = 1_000_000
 STAND_INS = ("MountainTerrain", "Grasslands")
 """Maps of this package with the names of RflySim's own, which its experiments use."""
 _EXTENSIONS = (".png", ".txt")
+_YAML_BYTES = 4096
+"""Bytes of an occupancy map's yaml that are read for the name of its image."""
 _logger = logging.getLogger(__name__)
 
 
@@ -235,6 +238,16 @@ def existing_file(stem: Path, extension: str) -> Path | None:
         if _is_file(path):
             return path
     return None
+
+
+def names_image(costs: Path, image: str) -> bool:
+    """Return whether the yaml of an occupancy map is there and names an image in its folder."""
+    if not _is_file(costs):
+        return False
+    with open(costs, "rb") as file:
+        text = file.read(_YAML_BYTES).decode("utf-8", "replace")
+    named = re.search(r"""^image:\s*["']?(.*?)["']?\s*$""", text, re.MULTILINE)
+    return named is not None and named[1].removeprefix("./") == image
 
 
 def _is_file(path: Path) -> bool:

@@ -32,7 +32,7 @@ from rfly_common.files import (
 )
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
 from rfly_terrain.map_files.png_header import SIGNATURE, TRANSPARENCY, PngHeader, picture_chunks
-from rfly_terrain.map_files.search import existing_file
+from rfly_terrain.map_files.search import existing_file, names_image
 from rfly_terrain.occupancy.cell_grid import checked_size, number, numbers, resolution_of
 
 MAX_YAML_BYTES = 100_000
@@ -247,7 +247,8 @@ def _save(
 
     picture = image_beside(file, image_format)
     txt = existing_file(picture.with_suffix(""), ".txt")
-    if image_format == "png" and txt is not None and picture.exists() and not file.exists():
+    is_own = names_image(file, picture.name)
+    if image_format == "png" and txt is not None and picture.exists() and not is_own:
         raise ConfigError(
             f"{file}: its image {picture.name} would replace the heights of {txt.name}; choose "
             "another name"

@@ -323,7 +323,7 @@ def answer_address(host: str, bind: str) -> str:
     the sender's own address. Raises ConfigError for a `bind` that is no IPv4 address.
     """
     bound = ipaddress.IPv4Address(ipv4(bind, "bind"))
-    if bound.is_loopback or bound.is_unspecified:
+    if bound.is_unspecified or str(bound) == "127.0.0.1":
         return local_address_towards(host)
     return str(bound)
 

@@ -58,9 +58,11 @@ def test_what_arrives_is_shown_and_saved(tmp_path):
     np.testing.assert_array_equal(picture, depth)
     np.testing.assert_array_equal(np.load(saved / "sensor2_000001.npy"), POINTS)
 
-    again = listening(config, "--port", window.port, "--save", saved)
+    log = tmp_path / "again.mcap"
+    again = listening(config, "--port", window.port, "--save", saved, "--mcap", log)
     output, _ = again.communicate(timeout=PATIENCE)
     assert (again.returncode, "holds frames already" in output) == (2, True)
+    assert not log.exists()
 
 
 @pytest.mark.needs("mcap_ros2")

@@ -324,8 +324,11 @@ def test_traversable_prints_the_share_draws_and_saves(rfly, work_folder):
     rfly(*arguments, "--overwrite", "--save", "COSTS.YML")
     keys = Path("costs.yaml").read_text()
     assert Path("COSTS.YML").read_text() == keys.replace("costs", "COSTS.YML")
-    code, _, error = rfly(*arguments, "--overwrite", "--out", "a.png", "--save", "a.yaml")
-    assert (code, "--save a.yaml: its image would be a.png" in " ".join(error.split())) == (2, True)
+    Path("sub").mkdir()
+    for name in ("a.png", "sub/../a.png"):
+        code, _, error = rfly(*arguments, "--overwrite", "--out", name, "--save", "a.yaml")
+        told = f"--save a.yaml: its image would be {name}" in " ".join(error.split())
+        assert (code, told) == (2, True)
     assert not Path("a.png").exists()
     first, picture, saved = out.splitlines()
     assert (

@@ -121,11 +121,13 @@ def test_an_occupancy_map_and_a_terrain_do_not_replace_each_others_image(tmp_pat
         write_height_map(terrain, tmp_path / "plain", overwrite=True)
 
     # of another yaml, such as a world's, the png is no image
-    (tmp_path / "town.yaml").write_text("map: town")
+    (tmp_path / "town.yaml").write_text("map: town\nimage: old_town.png")
     (tmp_path / "town.png").write_bytes(b"a plot")
     write_height_map(terrain, tmp_path / "town", overwrite=True)
 
     costs.save(tmp_path / "hill.yaml")  # a pgm
+    with pytest.raises(ConfigError, match=r"hill\.png would replace the heights of hill\.txt"):
+        costs.save(tmp_path / "hill.yaml", "png")
     np.testing.assert_allclose(HeightMap.load(tmp_path / "hill").heights, terrain.heights)
     again = BinaryOccupancyMap.load(tmp_path / "plain.yaml")
     np.testing.assert_array_equal(again.occupancy_matrix(), MATRIX)

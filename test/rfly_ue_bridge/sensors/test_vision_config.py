@@ -223,6 +223,7 @@ def test_data_are_sent_to_the_address_that_is_listened_on(host):
     facing = local_address_towards(host) or "127.0.0.1"
     assert sent_to("127.0.0.1", "10.9.8.7") == sent_to("0.0.0.0", "10.9.8.7") == "10.9.8.7"
     assert sent_to("127.0.0.1", "0.0.0.0") == sent_to("127.0.0.1", "127.0.0.1") == facing
+    assert sent_to("127.0.0.1", "127.0.0.2") == "127.0.0.2"
     assert sent_to("10.1.1.1", "10.9.8.7") == "10.1.1.1"
     with pytest.raises(ConfigError, match="bind: 'here' is no IPv4 address"):
         sent_to("127.0.0.1", "here")
