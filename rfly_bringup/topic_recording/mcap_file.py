@@ -10,6 +10,7 @@ Specification: mcap.dev/spec and mcap.dev/spec/registry ("ros2"). They need mcap
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -143,7 +144,7 @@ def recover(source: Path, target: Path, *, overwrite: bool = False) -> Recovery:
     if target.exists() and (not overwrite or target.samefile(source)):
         raise ConfigError(f"{target} exists; choose another name, or overwrite it")
 
-    with McapReader(source) as reader:
+    with McapReader(source, recovering=True) as reader:
         if reader.is_whole and _is_sound(reader):
             raise ConfigError(f"{source} is whole: it has its index, and needs no recovery")
 
@@ -167,9 +168,7 @@ def _is_sound(reader: McapReader) -> bool:
 
 def _copy(reader: McapReader, file: IO[bytes]) -> Recovery:
     """Copy all records up to the end of the file."""
-    copier = _Copier(file)
-    for record in reader.descriptions:
-        copier.copy(record)
+    copier = _Copier(file, reader.descriptions)
     try:
         for record in reader.records(copier.left_out):
             copier.copy(record)
@@ -183,9 +182,13 @@ def _copy(reader: McapReader, file: IO[bytes]) -> Recovery:
 
 
 class _Copier:
-    """Records of one file to another, which numbers schemas and channels anew."""
+    """Records of one file to another, which numbers schemas and channels anew.
 
-    def __init__(self, file: IO[bytes]) -> None:
+    Descriptions of the summary stand in for those that no record gave; only chunks have their CRC
+    in every file.
+    """
+
+    def __init__(self, file: IO[bytes], summary: Sequence[Any]) -> None:
         from mcap.writer import Writer
 
         self._writer = Writer(file)
@@ -193,6 +196,7 @@ class _Copier:
         self._schemas = {0: 0}
         """Numbers in the new file by those in the old one; 0: no schema."""
         self._channels: dict[int, int] = {}
+        self._summary = {(type(record), record.id): record for record in summary}
         self._messages = 0
         self.left_out = LeftOut()
         self._first_ns = 0
@@ -208,6 +212,7 @@ class _Copier:
                 record.name, record.encoding, record.data
             )
         elif isinstance(record, Channel) and record.id not in self._channels:
+            self.copy(self._summary.get((Schema, record.schema_id)))
             schema = self._schemas.get(record.schema_id, 0)
             self._channels[record.id] = writer.register_channel(
                 record.topic, record.message_encoding, schema, record.metadata
@@ -222,6 +227,10 @@ class _Copier:
             writer.add_metadata(record.name, record.metadata)
 
     def _copy_message(self, message: Any) -> None:
+        from mcap.records import Channel
+
+        if message.channel_id not in self._channels:
+            self.copy(self._summary.get((Channel, message.channel_id)))
         if message.channel_id not in self._channels:
             kind = f"messages of channel {message.channel_id}"
             self.left_out.add(kind, "no record before them describes it")
@@ -239,6 +248,8 @@ class _Copier:
 
     def finish(self) -> Recovery:
         """End the new file with its index."""
+        for record in self._summary.values():
+            self.copy(record)
         self._writer.finish()
         seconds = (self._last_ns - self._first_ns) / 1e9
         return Recovery(self._messages, len(self._channels), seconds, self.left_out)

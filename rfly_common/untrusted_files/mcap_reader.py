@@ -10,10 +10,14 @@ mcap.dev/spec/registry ("ros2"). They need mcap, the extra `log`.
 from __future__ import annotations
 
 import os
+import struct
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -71,6 +75,8 @@ MOST_CHUNK_BYTES = 256_000_000
 """Bytes of an unpacked chunk; rosbag2 and this suite write a megabyte."""
 _MOST_QOS = 100_000
 """Characters of a channel's QoS that are read; a profile has 400."""
+_FOOTER = struct.Struct("<9xQ8xI8x")
+"""Start of the summary and its CRC (0: none), between the record's head and the last magic."""
 
 # rmw_qos_…_policy_e: rosbag2 reads these numbers in every release, the names from Jazzy up
 _RELIABLE = (1, "reliable")
@@ -112,12 +118,14 @@ class McapReader(Closing):
     one whose writer was killed up to its end, where iterating it ends with a TruncatedCaptureError.
     Messages other than ROS 2's are left out; `left_out` says why, by topic.
 
+    With `recovering`, topics and counts are those of all undamaged chunks, not only of those before
+    the first damaged one.
+
     Raise CaptureError for a file that cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, recovering: bool = False) -> None:
         require("mcap", "reading MCAP files")
-        from mcap.reader import SeekingReader
 
         self.path = path
         self._file: BinaryIO = open_regular(path)
@@ -126,13 +134,7 @@ class McapReader(Closing):
         self.readable_bytes = 0
         """End of the last record that was read whole, of a file without an end."""
 
-        summary: Any
-        try:
-            with reader_errors(CaptureError):
-                summary = SeekingReader(self._file).get_summary()
-        except CaptureError:
-            summary = None
-
+        summary = self._summary()
         self.is_whole = summary is not None and _has_index(summary)
         """True if the file has its end, with an index of all messages and their topics."""
         if self.is_whole:
@@ -143,7 +145,7 @@ class McapReader(Closing):
             for index in summary.chunk_indexes:
                 _check_chunk(path, index.uncompressed_size)
         else:
-            channels, schemas, self.counts = self._scan()
+            channels, schemas, self.counts = self._scan(LeftOut() if recovering else None)
 
         self.descriptions: tuple[Any, ...] = (*schemas.values(), *channels.values())
         """Records of schemas and channels."""
@@ -203,18 +205,28 @@ class McapReader(Closing):
                 yield message
 
     def records(self, damaged: LeftOut | None = None) -> Iterator[Any]:
-        """Yield all records of a file in its order.
+        """Yield the records of a file in its order, without those of its index and summary.
 
-        Damaged chunks are left out if `damaged` is given, which counts their bytes. Raise
+        Damaged ones are left out if `damaged` is given, which counts their bytes. Raise
         TruncatedCaptureError where the file has no end, or at a damaged place.
         """
-        from mcap.exceptions import InvalidMagic
-        from mcap.records import Chunk
-        from mcap.stream_reader import StreamReader, breakup_chunk
+        from mcap.data_stream import ReadDataStream
+        from mcap.exceptions import EndOfFile, InvalidMagic
+        from mcap.opcode import Opcode
+        from mcap.stream_reader import read_magic
 
+        copied = (
+            Opcode.SCHEMA,
+            Opcode.CHANNEL,
+            Opcode.MESSAGE,
+            Opcode.CHUNK,
+            Opcode.ATTACHMENT,
+            Opcode.METADATA,
+        )
         self._file.seek(0)
         self.readable_bytes = 0
         size = os.fstat(self._file.fileno()).st_size
+        stream = ReadDataStream(self._file, calculate_crc=True)
 
         with reader_errors(
             lambda _: TruncatedCaptureError(
@@ -223,26 +235,53 @@ class McapReader(Closing):
             )
         ):
             try:
-                for record in StreamReader(
-                    self._file,
-                    emit_chunks=True,
-                    validate_crcs=True,
-                    record_size_limit=size,
-                ).records:
-                    if isinstance(record, Chunk):
-                        _check_chunk(self.path, record.uncompressed_size)
-                        if damaged is None:
-                            yield from breakup_chunk(record, validate_crc=True)
-                        else:
-                            yield from _undamaged(record, damaged)
-                    else:
-                        yield record
-                    self.readable_bytes = self._file.tell()
+                read_magic(stream)
             except InvalidMagic as error:
                 self._file.close()
                 raise CaptureError(f"{self.path}: no MCAP file: its first bytes differ") from error
 
-    def _scan(self) -> tuple[dict[int, Any], dict[int, Any], dict[int, int]]:
+            while True:
+                checksum = stream.checksum()
+                head = stream.read(9)
+                kind, length = struct.unpack("<BQ", head)
+                body = stream.read(length) if length <= size else b""
+                if len(body) < length:
+                    raise EndOfFile
+                if kind == Opcode.DATA_END:
+                    if int.from_bytes(body[:4], "little") not in (0, checksum):
+                        raise ValueError("the checksum of the data differs")
+                    self._file.seek(-len(MAGIC), os.SEEK_END)
+                    if self._file.read() != MAGIC:
+                        raise EndOfFile
+                    return
+
+                # a record is parsed by itself, so that a damaged one does not move the next
+                if kind in copied and damaged is not None:
+                    yield from _undamaged(self.path, head + body, damaged)
+                elif kind in copied:
+                    yield from _unpacked(self.path, head + body)
+                self.readable_bytes = self._file.tell()
+
+    def _summary(self) -> Any:
+        """Return the summary; None if there is none, or if it is damaged."""
+        from mcap.reader import SeekingReader
+
+        try:
+            with (
+                reader_errors(CaptureError),
+                mmap(self._file.fileno(), 0, access=ACCESS_READ) as data,
+            ):
+                summary = SeekingReader(self._file).get_summary()
+                start, crc = _FOOTER.unpack(data[-_FOOTER.size :])
+                # the CRC covers all before itself; the last magic follows it
+                sound = not crc or crc == zlib.crc32(memoryview(data)[start : -4 - len(MAGIC)])
+                return summary if sound else None
+        except CaptureError:
+            return None
+
+    def _scan(
+        self, damaged: LeftOut | None
+    ) -> tuple[dict[int, Any], dict[int, Any], dict[int, int]]:
         """Return (channels, schemas, number of messages by channel) of a file without a summary."""
         from mcap.records import Channel, Message, Schema
 
@@ -250,7 +289,7 @@ class McapReader(Closing):
         schemas = dict[int, Any]()
         messages = Counter[int]()
         try:
-            for record in self.records():
+            for record in self.records(damaged):
                 if isinstance(record, Channel):
                     channels[record.id] = record
                 elif isinstance(record, Schema):
@@ -274,15 +313,28 @@ def _check_chunk(path: Path, size: int) -> None:
         )
 
 
-def _undamaged(chunk: Any, damaged: LeftOut) -> list[Any]:
-    """Return the records of a chunk; none, which is counted, if it cannot be unpacked."""
-    from mcap.stream_reader import breakup_chunk
+def _unpacked(path: Path, framed: bytes) -> list[Any]:
+    """Return a record, or those of a chunk."""
+    from mcap.records import Chunk
+    from mcap.stream_reader import StreamReader, breakup_chunk
+
+    record = next(StreamReader(BytesIO(framed), skip_magic=True, emit_chunks=True).records)
+    if not isinstance(record, Chunk):
+        return [record]
+    _check_chunk(path, record.uncompressed_size)
+    return list(breakup_chunk(record, validate_crc=True))
+
+
+def _undamaged(path: Path, framed: bytes, damaged: LeftOut) -> list[Any]:
+    """Return a record, or those of a chunk; none, which is counted, if it cannot be unpacked."""
+    from mcap.opcode import Opcode
 
     try:
         with reader_errors(CaptureError):
-            return list(breakup_chunk(chunk, validate_crc=True))
+            return _unpacked(path, framed)
     except CaptureError as error:
-        damaged.add("bytes of damaged chunks", str(error), len(chunk.data))
+        kind = "chunks" if framed[0] == Opcode.CHUNK else "records"
+        damaged.add(f"bytes of damaged {kind}", str(error), len(framed))
         return []
 
 
