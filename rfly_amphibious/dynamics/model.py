@@ -25,9 +25,9 @@ from rfly_amphibious.dynamics.arguments import (
     Vehicles,
     WindSeries,
 )
-from rfly_amphibious.dynamics.environment import TyreGround, tyre_ground
 from rfly_amphibious.dynamics.obstacle_contacts import lower_to_roofs
 from rfly_amphibious.dynamics.obstacles import Obstacles, no_obstacles, obstacles_of, with_moving
+from rfly_amphibious.dynamics.tyre_ground import TyreGround, tyre_ground
 from rfly_amphibious.dynamics.wind import Wind, gust_series
 from rfly_amphibious.vehicle import state_layout
 from rfly_amphibious.vehicle.parameters import VehicleParameters
