@@ -197,7 +197,8 @@ UNSEEN: dict[tuple[str, ...], str] = {
 """Part and kind of faults that nothing aboard can tell from a sound part, with the reason."""
 
 HELPLESS: dict[tuple[str, ...], str] = {
-    ("battery", "off", "flight"): "without power it falls: from 2 m it hits the ground at 6.3 m/s",
+    ("battery", "off", "flight"): "without power it falls, unsteered: from 2 m it hits the "
+    "ground at 6.3 m/s",
 }
 """Part, kind and mode of faults that no controller can survive, with the reason."""
 

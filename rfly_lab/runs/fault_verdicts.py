@@ -69,14 +69,16 @@ def verdicts_of(rows: Sequence[CaseResult]) -> dict[str, Verdict]:
     # what physics does not allow
     ending = Verdict(outcome, not lost)
     sink = _worst([row.sink_mps for row in rows], MOST_SINK, "{:.2f}")
+    across = _worst([row.across_mps for row in rows], MOST_ACROSS, "{:.2f}")
     if (rows[0].part, rows[0].kind, rows[0].mode) in HELPLESS:
         ending = Verdict(f"{outcome} (no help)", True)
         sink = Verdict(sink.text, True)
+        across = Verdict(across.text, True)
     return {
         "named": Verdict(naming, is_named),
         "outcome": ending,
         "sink": sink,
-        "across": _worst([row.across_mps for row in rows], MOST_ACROSS, "{:.2f}"),
+        "across": across,
         "above": _worst([row.above_m for row in rows], MOST_ABOVE, "{:.1f}"),
         "nees": Verdict(_worst(nees, MOST_NEES, "{:.3g}").text + said, nees_is_met),
     }

@@ -146,8 +146,8 @@ def test_one_seed_beyond_a_goal_misses_it(changes, missed):
             "battery",
             "off",
             "flight",
-            {"outcome": "lost", "sink_mps": 6.3},
-            {"outcome": "1 lost (no help)", "sink": "6.30"},
+            {"outcome": "lost", "sink_mps": 6.3, "across_mps": 1.44},
+            {"outcome": "1 lost (no help)", "sink": "6.30", "across": "1.44"},
         ),
     ],
 )
