@@ -229,7 +229,7 @@ def save_costs(
 
     Grey levels are costs, 255 is unknown. `path` as in `save_map`.
     """
-    image = np.where(costs < 0, 255, costs).astype(np.uint8)
+    image = np.where(costs < 0, np.uint8(255), costs).astype(np.uint8)
     _save(path, image, "raw", cell_size, origin, image_format)
 
 

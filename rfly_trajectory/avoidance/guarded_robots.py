@@ -157,9 +157,8 @@ class GuardedRobots:
         self.action[~fresh] = AvoidanceAction.FELL_BACK
         self.waited[~fresh] = 0.0
         if len(rows):
-            wishes = np.where(
-                (self.commanded(now_ns) & ~hold)[:, None], self._wish, self._stopped()
-            )
+            moves = self.commanded(now_ns) & (not hold)
+            wishes = np.where(moves[:, None], self._wish, self._stopped())
             self._move(rows, now_ns, wishes, self._with_lost(now_ns, others))
         return SafeVelocities(self._command[:, :3].copy(), self._command[:, 3].copy())
 
