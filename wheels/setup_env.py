@@ -484,8 +484,9 @@ class Environment:
                     Path(line).unlink(missing_ok=True)
         INSTALLED.write_text("".join(f"{line}\n" for line in sorted(installed)), encoding="utf-8")
 
-        for folder in SITE_PACKAGES.glob("rfly_*/"):
-            remove_if_only_caches(folder)
+        for folder in SITE_PACKAGES.glob("rfly_*"):
+            if folder.is_dir():
+                remove_if_only_caches(folder)
         write_scripts()
         shutil.copyfile(
             WHEELS / "rfly_suite_environment.py",

@@ -51,7 +51,7 @@ class MavlinkParameters:
 class MavlinkVehicleParameters:
     """Parameters of each vehicle of mavlink_node, after its name and a dot."""
 
-    PREFIX: ClassVar = "NAME."
+    PREFIX: ClassVar[str] = "NAME."
 
     system_id: int = parameter(
         1,

@@ -54,7 +54,7 @@ class MissionParameters:
 class MissionVehicleParameters:
     """Parameters of each vehicle in `vehicles`, after its name and a dot."""
 
-    PREFIX: ClassVar = "NAME."
+    PREFIX: ClassVar[str] = "NAME."
 
     uav_type: UavType = parameter("multirotor", "kind of vehicle: how it flies or drives")
     id: int = parameter(

@@ -206,7 +206,7 @@ class PlannerParameters:
 class PlannedVehicleParameters:
     """Parameters of each vehicle in `vehicles`, after its name and a dot."""
 
-    PREFIX: ClassVar = "NAME."
+    PREFIX: ClassVar[str] = "NAME."
 
     id: int = parameter(-1, "its id in vehicle_states")
     vehicle_class: str = parameter("", "its vehicle class; empty: the first one")

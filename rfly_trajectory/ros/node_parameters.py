@@ -202,7 +202,7 @@ class RobotBodyParameters:
 class RobotDefaultParameters(RobotBodyParameters):
     """Body and abilities of robots whose own parameters are not given."""
 
-    PREFIX: ClassVar = "robot_defaults."
+    PREFIX: ClassVar[str] = "robot_defaults."
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class PoseTopicParameters:
 class GuardedRobotParameters(RobotBodyParameters, PoseTopicParameters):
     """One of `robots`; its parameters stand after its name and a dot."""
 
-    PREFIX: ClassVar = "NAME."
+    PREFIX: ClassVar[str] = "NAME."
 
     wish_topic: str = parameter(
         "", "topic of its wished velocity, Twist or TwistStamped", shown="NAME/cmd_vel_wish"
@@ -239,7 +239,7 @@ class GuardedRobotParameters(RobotBodyParameters, PoseTopicParameters):
 class OtherVehicleParameters(PoseTopicParameters):
     """One of `others`; its parameters stand after its name and a dot."""
 
-    PREFIX: ClassVar = "NAME."
+    PREFIX: ClassVar[str] = "NAME."
 
     kind: Literal["ground", "multirotor", "fixed_wing"] = parameter(
         "ground", "kind; aircraft stay out of the air below a multirotor"

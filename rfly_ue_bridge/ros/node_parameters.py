@@ -101,7 +101,7 @@ class BridgeFrameParameters:
 class RobotParameters:
     """One foreign robot in `vehicles`; its parameters stand after its name and a dot."""
 
-    PREFIX: ClassVar = "NAME."
+    PREFIX: ClassVar[str] = "NAME."
 
     message: Literal["pose", "odometry", "vehicle_state"] = parameter(
         "pose", "message type of its topic"
@@ -259,7 +259,7 @@ class SensorsParameters:
 class SensorRequestParameters:
     """One sensor in `sensors`; its parameters stand after its name and a dot."""
 
-    PREFIX: ClassVar = "SENSOR."
+    PREFIX: ClassVar[str] = "SENSOR."
 
     type_id: int = parameter(1, "kind of sensor, RflySim3D's TypeID", low=1, high=65535)
     seq_id: int = parameter(0, "its SeqID", low=0, high=50_000, shown="its place in sensors")
