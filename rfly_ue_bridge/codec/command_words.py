@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ParamSpec, get_type_hints
+from typing import Any, ParamSpec, get_args, get_type_hints
 
 from rfly_common.errors import CommandError
 
@@ -180,7 +180,7 @@ def console_command(
     def declare(check: Callable[Parameters, None]) -> Callable[Parameters, str]:
         signature = inspect.signature(check)
         hints = get_type_hints(check, include_extras=True)
-        words = {name: hints[name].__metadata__[0] for name in order or signature.parameters}
+        words = {name: _word_in(hints[name]) for name in order or signature.parameters}
         declared = CommandType(head, tail, usage, signature, words, check)
         DECLARED.setdefault(head[0], declared)
 
@@ -193,6 +193,12 @@ def console_command(
         return write
 
     return declare
+
+
+def _word_in(hint: Any) -> Any:
+    """Return the word of an Annotated type, which Python 3.10 makes Optional if None is allowed."""
+    annotated = hint if hasattr(hint, "__metadata__") else get_args(hint)[0]
+    return annotated.__metadata__[0]
 
 
 def command_text(*words: str) -> str:
