@@ -34,10 +34,10 @@ EDGE_NUMBERS = 6
 # Dryden's turbulence below 1,000 ft: MIL-F-8785C (1980), sections 3.7.1.2 and 3.7.3.4. Eq. 3.6.
 FOOT = 0.3048
 """Foot, m."""
-LOWEST = 10.0
-"""Height, ft, below which lengths and strengths are those of this height."""
-HIGHEST = 1000.0
-"""Height, ft, above which lengths and strengths are those of this height."""
+LOWEST_TURBULENCE_FT = 10.0
+"""Height below which lengths and strengths are those of this height."""
+HIGHEST_TURBULENCE_FT = 1000.0
+"""Height above which lengths and strengths are those of this height."""
 
 
 @inlined_kernel
@@ -183,7 +183,7 @@ def next_turbulence(
     """
     # lengths and strengths
     above_ground = x.position[2] - altitude(ground, x.position[0], x.position[1])
-    h = min(max(above_ground / FOOT, LOWEST), HIGHEST)
+    h = min(max(above_ground / FOOT, LOWEST_TURBULENCE_FT), HIGHEST_TURBULENCE_FT)
     shape = 0.177 + 0.000823 * h
     sigma_w = 0.1 * wind_at_6_m
     sigma_u = sigma_w / shape**0.4

@@ -42,11 +42,6 @@ YAW_TOLERANCE = math.radians(5.0)
 ANGLE_ROUNDING = 1e-9
 """Angle that a full turn may lack, rad."""
 
-CustomDone = Callable[[Sequence[float], MissionItem], bool]
-"""Decides from x, y, z, course and the CUSTOM item whether it has been carried out."""
-
-_logger = logging.getLogger(__name__)
-
 LANDED_TIME = 3.0
 """Time, s, after which a landing vehicle that sinks no further has landed; see `has_landed`."""
 LANDED_STEP = 0.2
@@ -55,6 +50,11 @@ LANDED_LAG = 1.0
 """Height, m, of such a vehicle above the guide that leads it down."""
 RETURN_REACH = 2.0
 """Height above home, m, within which it has come down: its body or a roof may lie between."""
+
+CustomDone = Callable[[Sequence[float], MissionItem], bool]
+"""Decides from x, y, z, course and the CUSTOM item whether it has been carried out."""
+
+_logger = logging.getLogger(__name__)
 
 
 class CompletionMonitor:
