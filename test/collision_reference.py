@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 from scipy.spatial import ConvexHull as QuickHull
 from scipy.spatial.transform import Rotation
 
@@ -97,7 +97,7 @@ def overlap(a: Solid, b: Solid) -> Overlap:
 
     It is the least distance of 0 from the hull's faces, or of the hull from 0. The point of a hull
     that is nearest to 0 is found by least squares (C. Lawson and R. Hanson, "Solving Least Squares
-    Problems", chapter 23).
+    Problems", chapter 23; not by SciPy's nnls, which ends too early in version 1.15).
     """
     differences = (b.points[:, None] - a.points[None]).reshape(-1, 3)
     radii = a.radius + b.radius
@@ -107,9 +107,12 @@ def overlap(a: Solid, b: Solid) -> Overlap:
             least = -planes[:, 3]
             return Overlap(float(least.min()) + radii, planes[least < least.min() + 1e-5, :3])
 
-    share, _ = nnls(
-        np.vstack([differences.T, np.ones(len(differences))]), np.array([0.0, 0.0, 0.0, 1.0])
-    )
+    share = lsq_linear(
+        np.vstack([differences.T, np.ones(len(differences))]),
+        np.array([0.0, 0.0, 0.0, 1.0]),
+        bounds=(0, np.inf),
+        method="bvls",
+    ).x
     nearest = differences.T @ share / share.sum()
     distance = float(np.linalg.norm(nearest))
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
@@ -113,7 +114,10 @@ def _can_be_asked(url: str) -> bool:
     """Return whether host and port of an address have the form that a connection takes."""
     try:
         parts = urlsplit(url)
-        (parts.hostname or "").encode("idna")  # labels of 1 to 63 characters
+        host = parts.hostname or ""
+        host.encode("idna")  # labels of 1 to 63 characters
+        if "[" in parts.netloc:
+            IPv6Address(host)  # checked by urlsplit itself from Python 3.11.4 on
         return parts.port != 0  # raises for one above 65,535
     except ValueError:
         return False
