@@ -11,11 +11,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from rfly_autonomy.control.axle_lift import Assist
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import ConfigError
+from rfly_common.ros.node_parameters import parameter
 
 KEY_STEP = 0.1
 """Share of the full deflection that one key press changes."""
@@ -59,24 +61,18 @@ class Sticks(NamedTuple):
     up: float = 0.0
 
 
+_limit = partial(parameter, low=0.001, high=100.0)
+
+
 @dataclasses.dataclass(frozen=True)
 class TeleopLimits:
-    """Velocities at full deflection."""
+    """Velocities at full deflection; parameters of teleop_node."""
 
-    drive_speed: float = 3.0
-    """Speed on the ground, m/s."""
-
-    curvature: float = 0.6
-    """Curvature of the driven path, 1/m."""
-
-    fly_speed: float = 3.0
-    """Level speed in flight, m/s."""
-
-    climb_speed: float = 1.0
-    """Vertical speed in flight, m/s."""
-
-    yaw_rate: float = 0.8
-    """Yaw rate in flight, rad/s."""
+    drive_speed: float = _limit(3.0, "fastest drive", unit="m/s")
+    curvature: float = _limit(0.6, "sharpest bend that is driven", unit="1/m")
+    fly_speed: float = _limit(3.0, "fastest flight", unit="m/s")
+    climb_speed: float = _limit(1.0, "fastest climb and descent", unit="m/s")
+    yaw_rate: float = _limit(0.8, "fastest turn in flight", unit="rad/s")
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -220,30 +216,34 @@ class KeyPilot:
         return self.limits.velocity(self.sticks, self.mode)
 
 
+_number = partial(parameter, low=-1, high=99)
+
+
 @dataclasses.dataclass(frozen=True)
 class JoystickLayout:
-    """Numbers of a joystick's axes and buttons, from 0; -1: none.
+    """Numbers of a joystick's axes and buttons, from 0; -1: none. Parameters of teleop_node.
 
     The defaults are those of a game pad's driver for Linux (xpad).
     """
 
-    axis_forward: int = 4
-    axis_turn: int = 0
-    axis_left: int = 3
-    axis_up: int = 1
-
-    button_enable: int = 5
-    """Button that is held while the sticks count; -1: they always do."""
-
-    button_arm: int = 7
-    button_disarm: int = 6
-    button_takeoff: int = 3
-    button_land: int = 0
-    button_abort: int = 1
-    button_rolling: int = 4
-    button_lift_front: int = 2
-    button_lift_rear: int = 9
-    dead_zone: float = 0.08
+    axis_forward: int = _number(4, "axis that drives and flies forward")
+    axis_turn: int = _number(0, "axis that steers and turns to the left")
+    axis_left: int = _number(3, "axis that flies to the left")
+    axis_up: int = _number(1, "axis that climbs")
+    button_enable: int = _number(5, "button that is held while the axes count; -1: they always do")
+    button_arm: int = _number(7, "button that arms")
+    button_disarm: int = _number(6, "button that disarms")
+    button_takeoff: int = _number(3, "button that takes off")
+    button_land: int = _number(0, "button that lands")
+    button_abort: int = _number(1, "button that aborts the flight")
+    button_rolling: int = _number(
+        4, "button that is held to take off and land while the wheels roll"
+    )
+    button_lift_front: int = _number(2, "button that is held while the rotors lift the front axle")
+    button_lift_rear: int = _number(9, "button that is held while the rotors lift the rear axle")
+    dead_zone: float = parameter(
+        0.08, "deflection of an axis below which it counts as 0", low=0.0, high=0.9
+    )
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.dead_zone < 1.0:

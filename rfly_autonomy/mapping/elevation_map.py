@@ -11,13 +11,14 @@ the covariance of the robot's motion, heights get less certain with time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import ConfigError
+from rfly_common.ros.node_parameters import check_ranges, parameter
 
 MAX_CELLS = 4_000_000
 """Most cells of a map."""
@@ -29,42 +30,52 @@ BELIEVED_AFTER = 4
 class ElevationParameters:
     """Size of the map, and the uncertainty of points."""
 
-    resolution: float = 0.1
-    """Side of a cell, m."""
-    length: float = 20.0
-    """Side of the map, m, with the sensor in its middle."""
-    range_sigma: float = 0.02
-    """Standard deviation of a point along its ray, m."""
-    angle_sigma: float = 0.003
-    """Standard deviation of a cloud's attitude, common to its rays, rad."""
-    cell_sigma: float = 0.01
-    """Standard deviation of a cloud's mean in a cell, m, as cells are not level, or partly hidden.
-    """
-    drift: float = 0.02
-    """Growth of the uncertainty with time, m/√s."""
-    gate: float = 3.0
-    """Difference beyond which a cloud shows another surface than the known one, standard
-    deviations.
-    """
-    surface: float = 0.25
-    """Depth of a cell's surface, m.
+    PREFIX: ClassVar[str] = "elevation_"
 
-    Points of one cloud farther below the highest one in their cell are not of its surface.
-    """
+    resolution: float = parameter(0.1, "side of a cell", unit="m", low=0.01, high=10.0)
+    length: float = parameter(
+        20.0, "side of the map, with the sensor in its middle", unit="m", low=0.01, high=10_000.0
+    )
+    range_sigma: float = parameter(
+        0.02, "standard deviation of a point along its ray", unit="m", low=1e-4, high=10.0
+    )
+    angle_sigma: float = parameter(
+        0.003,
+        "standard deviation of a cloud's rays together, from the attitude",
+        unit="rad",
+        low=0.0,
+        high=1.0,
+    )
+    cell_sigma: float = parameter(
+        0.01,
+        "standard deviation of a cloud's mean in a cell that is not level",
+        unit="m",
+        low=1e-4,
+        high=10.0,
+    )
+    drift: float = parameter(
+        0.02, "growth of the uncertainty of known cells", unit="m/√s", low=0.0, high=10.0
+    )
+    gate: float = parameter(
+        3.0,
+        "standard deviations, beyond which a cloud sees another surface",
+        low=0.1,
+        high=100.0,
+    )
+    surface: float = parameter(
+        0.25,
+        "points farther below the highest one of a cloud in a cell are not of its surface",
+        unit="m",
+        low=1e-3,
+        high=1000.0,
+    )
 
     def __post_init__(self) -> None:
-        for name, value, low, high in (
-            ("resolution", self.resolution, 0.01, 10.0),
-            ("length", self.length, self.resolution, 10_000.0),
-            ("range_sigma", self.range_sigma, 1e-4, 10.0),
-            ("angle_sigma", self.angle_sigma, 0.0, 1.0),
-            ("cell_sigma", self.cell_sigma, 1e-4, 10.0),
-            ("drift", self.drift, 0.0, 10.0),
-            ("gate", self.gate, 0.1, 100.0),
-            ("surface", self.surface, 1e-3, 1000.0),
-        ):
-            if not low <= value <= high:
-                raise ConfigError(f"{name} is {value}, allowed: {low:g} … {high:g}")
+        check_ranges(self)
+        if self.length < self.resolution:
+            raise ConfigError(
+                f"length is {self.length}, expected at least the resolution, {self.resolution:g}"
+            )
         if self.cells**2 > MAX_CELLS:
             cells = f"{self.cells**2:,} cells"
             raise ConfigError(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,11 +30,10 @@ from rfly_autonomy.mapping.octomap_parameters import OctomapParameters
 from rfly_autonomy.mapping.pose_track import PoseTrack
 from rfly_autonomy.ros.estimate_msgs import is_unknown
 from rfly_autonomy.ros.node_parameters import (
-    ElevationMapParameters,
     MappingParameters,
 )
 from rfly_common.arrays import Floats, Ints
-from rfly_common.errors import ConfigError, FrameError, RflyError, SensorMessageError
+from rfly_common.errors import FrameError, RflyError, SensorMessageError
 from rfly_common.frames import quat_rotate
 from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher, steady_timer, subscription
@@ -120,15 +118,13 @@ class _Cloud(NamedTuple):
 class ElevationTopic:
     """Elevation map, published when it has changed and has a subscriber. Raise ConfigError."""
 
-    def __init__(self, node: Node) -> None:
-        given = asdict(declare_parameters(node, ElevationMapParameters))
+    def __init__(self, node: Node, enabled: bool) -> None:
+        parameters = declare_parameters(
+            node, ElevationParameters, prefix=ElevationParameters.PREFIX
+        )
         self._map: ElevationMap | None = None
-        if given.pop("elevation_map"):
-            fields = {name.removeprefix("elevation_"): value for name, value in given.items()}
-            try:
-                self._map = ElevationMap(ElevationParameters(**fields))
-            except ConfigError as error:
-                raise ConfigError(f"parameter elevation_{error}") from None
+        if enabled:
+            self._map = ElevationMap(parameters)
             self._publisher = publisher(node, GridMap, "elevation_map", LATCHED)
         self._changed = False
         self._stamp_ns = 0
@@ -177,9 +173,9 @@ class MappingNode(Node):
         super().__init__("mapping_node")
         give_back_large_arrays()
         self._grid = OctomapGrid(declare_parameters(self, OctomapParameters))
-        self._elevation = ElevationTopic(self)
 
         settings = declare_parameters(self, MappingParameters)
+        self._elevation = ElevationTopic(self, settings.elevation_map)
         self._keeps_voxels = settings.octomap
         self._min_range = settings.min_range
         self._file = settings.file

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from rfly_amphibious.ros.node_parameters import SENSORS, VEHICLE, VehicleNameParameters
@@ -25,11 +24,6 @@ from rfly_terrain.ros.node_parameters import LatestTerrainParameters
 
 DELAY = 0.02
 """Delay through ROS if the simulation does not wait, s."""
-
-
-def _as_in(owner: Any, name: str, text: str, unit: str = "", **about: Any) -> Any:
-    """Return a parameter whose default is the field `name` of `owner`."""
-    return parameter(getattr(owner, name), text, unit=unit, **about)
 
 
 @dataclass(frozen=True)
@@ -250,56 +244,6 @@ class GuidanceParameters:
     )
 
 
-_limit = partial(_as_in, TeleopLimits(), low=0.001, high=100.0)
-
-
-_number = partial(_as_in, JoystickLayout(), low=-1, high=99)
-
-
-@dataclass(frozen=True)
-class TeleopLimitParameters:
-    """Commands of full deflections."""
-
-    drive_speed: float = _limit("drive_speed", "fastest drive", "m/s")
-    curvature: float = _limit("curvature", "sharpest bend that is driven", "1/m")
-    fly_speed: float = _limit("fly_speed", "fastest flight", "m/s")
-    climb_speed: float = _limit("climb_speed", "fastest climb and descent", "m/s")
-    yaw_rate: float = _limit("yaw_rate", "fastest turn in flight", "rad/s")
-
-
-@dataclass(frozen=True)
-class JoystickParameters:
-    """Numbers of axes and buttons."""
-
-    axis_forward: int = _number("axis_forward", "axis that drives and flies forward")
-    axis_turn: int = _number("axis_turn", "axis that steers and turns to the left")
-    axis_left: int = _number("axis_left", "axis that flies to the left")
-    axis_up: int = _number("axis_up", "axis that climbs")
-    button_enable: int = _number(
-        "button_enable", "button that is held while the axes count; -1: they always do"
-    )
-    button_arm: int = _number("button_arm", "button that arms")
-    button_disarm: int = _number("button_disarm", "button that disarms")
-    button_takeoff: int = _number("button_takeoff", "button that takes off")
-    button_land: int = _number("button_land", "button that lands")
-    button_abort: int = _number("button_abort", "button that aborts the flight")
-    button_rolling: int = _number(
-        "button_rolling", "button that is held to take off and land while the wheels roll"
-    )
-    button_lift_front: int = _number(
-        "button_lift_front", "button that is held while the rotors lift the front axle"
-    )
-    button_lift_rear: int = _number(
-        "button_lift_rear", "button that is held while the rotors lift the rear axle"
-    )
-    dead_zone: float = _number(
-        "dead_zone", "deflection of an axis below which it counts as 0", low=0.0, high=0.9
-    )
-
-
-_elevation = partial(_as_in, ElevationParameters(), low=0.0)
-
-
 @dataclass(frozen=True)
 class MappingParameters:
     """Clouds that are used, and the map's publications."""
@@ -318,36 +262,8 @@ class MappingParameters:
         False, "lidar/points is reliable, as with the simulation's lock_step"
     )
     octomap: bool = parameter(True, "keep voxels; false: the map of heights alone")
-    file: str = parameter("", "file that ~/save writes the map to: .bt")
-
-
-@dataclass(frozen=True)
-class ElevationMapParameters:
-    """The map of heights around the vehicle."""
-
     elevation_map: bool = parameter(True, "keep heights and their variances around the vehicle")
-    elevation_resolution: float = _elevation("resolution", "side of a cell", "m")
-    elevation_length: float = _elevation(
-        "length", "side of the map, with the sensor in its middle", "m"
-    )
-    elevation_range_sigma: float = _elevation(
-        "range_sigma", "standard deviation of a point along its ray", "m"
-    )
-    elevation_angle_sigma: float = _elevation(
-        "angle_sigma", "standard deviation of a cloud's rays together, from the attitude", "rad"
-    )
-    elevation_cell_sigma: float = _elevation(
-        "cell_sigma", "standard deviation of a cloud's mean in a cell that is not level", "m"
-    )
-    elevation_drift: float = _elevation("drift", "growth of the uncertainty of known cells", "m/√s")
-    elevation_gate: float = _elevation(
-        "gate", "standard deviations, beyond which a cloud sees another surface"
-    )
-    elevation_surface: float = _elevation(
-        "surface",
-        "points farther below the highest one of a cloud in a cell are not of its surface",
-        "m",
-    )
+    file: str = parameter("", "file that ~/save writes the map to: .bt")
 
 
 _NAMED = (VehicleNameParameters,)
@@ -386,13 +302,13 @@ NODES = {
     "teleop_node": (
         *_NAMED,
         MotionCommandParameters,
-        TeleopLimitParameters,
-        JoystickParameters,
+        TeleopLimits,
+        JoystickLayout,
     ),
     "mapping_node": (
         OctomapParameters,
         MappingParameters,
-        ElevationMapParameters,
+        ElevationParameters,
         FrameParameters,
     ),
 }

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from typing import Any
@@ -19,11 +18,7 @@ from std_msgs.msg import String
 from rfly_amphibious.ros.declared_vehicle import declare_vehicle_name
 from rfly_autonomy.control.axle_lift import AssistWords
 from rfly_autonomy.control.teleop import JoyPilot, JoystickLayout, TeleopLimits, Velocity
-from rfly_autonomy.ros.node_parameters import (
-    JoystickParameters,
-    MotionCommandParameters,
-    TeleopLimitParameters,
-)
+from rfly_autonomy.ros.node_parameters import MotionCommandParameters
 from rfly_common.ros.diagnostics import OK, STALE, Diagnostics
 from rfly_common.ros.endpoints import publisher, subscription
 from rfly_common.ros.parameters import declare_parameters
@@ -54,10 +49,8 @@ class TeleopNode(Node):
         stamped = declare_parameters(self, MotionCommandParameters).stamped_cmd_vel
         self._stamped = stamped
         self._frame = declare_vehicle_name(self)
-        limits = TeleopLimits(**dataclasses.asdict(declare_parameters(self, TeleopLimitParameters)))
-        layout = JoystickLayout(**dataclasses.asdict(declare_parameters(self, JoystickParameters)))
-
-        self._pilot = JoyPilot(limits, layout)
+        limits = declare_parameters(self, TeleopLimits)
+        self._pilot = JoyPilot(limits, declare_parameters(self, JoystickLayout))
         self._heard_at: float | None = None
         self._commanding = False
 

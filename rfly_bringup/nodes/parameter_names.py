@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -35,7 +36,7 @@ def _declared(executable: str) -> dict[str, Parameter]:
     """Return a node's parameters by name, those of its vehicles as `NAME.…`."""
     module = importlib.import_module(MODULES[executable].rpartition(".")[0] + ".node_parameters")
     return {
-        (_OF_VEHICLE if hasattr(group, "PREFIX") else "") + each.name: each
+        re.sub(r".+\.", _OF_VEHICLE, getattr(group, "PREFIX", "")) + each.name: each
         for group in module.NODES[executable]
         for each in parameters_of(group)
     }

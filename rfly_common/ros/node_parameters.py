@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from rfly_common.errors import ConfigError
+
 _KEY = "parameter"
 TYPE_NAMES: dict[Any, str] = {bool: "bool", int: "integer", float: "double", str: "string"}
 TYPE_NAMES |= {list[kind]: f"{name}[]" for kind, name in tuple(TYPE_NAMES.items())}  # type: ignore[valid-type]
@@ -82,6 +84,14 @@ def parameters_of(cls: type) -> Iterator[Parameter]:
         if typing.get_origin(kind) is Literal:
             kind, about["choices"] = str, typing.get_args(kind)
         yield Parameter(field.name, kind, default, **about)
+
+
+def check_ranges(record: Any) -> None:
+    """Raise ConfigError for a value of a dataclass of numbers that its declaration excludes."""
+    for each in parameters_of(type(record)):
+        value = getattr(record, each.name)
+        if not each.low <= value <= each.high:
+            raise ConfigError(f"{each.name} is {value}, allowed: {each.low:g} … {each.high:g}")
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,10 @@ def declare_parameters(
             field, default=default(values) if callable(default) else default, choices=field_choices
         )
         values[field.name] = _declare(node, prefix + field.name, chosen)
-    return cls(**values)
+    try:
+        return cls(**values)
+    except ConfigError as error:
+        raise ConfigError(f"parameter {prefix}{error}") from None
 
 
 def _declare(node: Node, name: str, field: Parameter) -> Any:

@@ -156,7 +156,7 @@ def test_points_that_are_not_finite_or_off_the_map_are_left_out():
     [
         ({"resolution": 0.0}, "resolution is 0.0, allowed: 0.01 … 10"),
         ({"gate": math.nan}, "gate is nan"),
-        ({"length": 0.05}, "length is 0.05, allowed: 0.1"),
+        ({"length": 0.05}, "length is 0.05, expected at least the resolution, 0.1"),
         (
             {"length": 500.0},
             "length 500 m and resolution 0.1 m make 25,000,000 cells, allowed: up to 4,000,000",
