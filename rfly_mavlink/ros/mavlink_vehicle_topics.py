@@ -44,7 +44,7 @@ from rfly_mavlink.stations.offboard import Quaternion
 from rfly_mavlink.stations.parameter_protocol import GAIN_NAMES, ControllerGains, Tunables
 from rfly_mavlink.stations.plan_rows import PlanRows
 from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
-from rfly_missions.execution.mission_phase import ShownPhase
+from rfly_missions.execution.path_manager import MissionPhase
 from rfly_missions.mission.geofence import FlightAreaPlan
 from rfly_missions.mission.items import MissionCommand, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import terrain_altitude
@@ -304,17 +304,17 @@ class MavlinkVehicleTopics:
         with contextlib.suppress(ValueError):  # an unknown mode, a place that is none
             flight.situation.shown = MissionMode(message.current.mode)
             flight.situation.item = msg_to_item(message.current, axes) if axes else None
-        if message.phase > max(phase.value for phase in ShownPhase):
+        if message.phase > max(phase.value for phase in MissionPhase):
             return
 
         goal_id = bytes(message.goal_id)
-        phase = ShownPhase(message.phase)
+        phase = MissionPhase(message.phase)
         if goal_id == self._goal_id(self._goals):
             self._flown_goal = self._goals
             flight.follow_phase(phase)
         elif goal_id == self._other.goal_id and goal_id != self._replaced_goal:
             # a mission is flown again, instead of an upload
-            begins_again = flight.mission.plan is None and phase is ShownPhase.FLYING
+            begins_again = flight.mission.plan is None and phase is MissionPhase.FLYING
             if goal_id != self._taken_goal or begins_again:
                 self._take_other_mission()
             flight.follow_other(message.index, phase)

@@ -55,7 +55,7 @@ from rfly_mavlink.stations.remote_pilot import (
     RemotePilot,
     Situation,
 )
-from rfly_missions.execution.mission_phase import ShownPhase
+from rfly_missions.execution.path_manager import MissionPhase
 from rfly_missions.followers.vehicle_kinds import GROUND_MODES
 from rfly_missions.mission.checks import check_fence, check_items
 from rfly_missions.mission.items import FlownMission, MissionCommand, MissionItem, Ned
@@ -316,7 +316,7 @@ class FlightLogic:
         if not self.armed:
             return
         if self.flying:
-            self._command(MissionCommand.HOLD, ShownPhase.HOLDING)
+            self._command(MissionCommand.HOLD, MissionPhase.HOLDING)
         self._transition(FlightEvent.DISARM)
         self.mode = FlightMode.HOLD
         self._speed.value = None
@@ -417,9 +417,9 @@ class FlightLogic:
         if self._offboard.sets_attitude:
             self._fly(FlightMode.HOLD, way_to(self.place, math.nan))
         else:
-            self._command(MissionCommand.HOLD, ShownPhase.HOLDING)
+            self._command(MissionCommand.HOLD, MissionPhase.HOLDING)
 
-    def _command(self, command: MissionCommand, phase: ShownPhase) -> None:
+    def _command(self, command: MissionCommand, phase: MissionPhase) -> None:
         """Give a command that leads to a phase."""
         self._awaited = AwaitedPhase(phase, self._time)
         self._pilot.command(command)
@@ -583,7 +583,7 @@ class FlightLogic:
         if self._speed.value and self._speed.is_pending:
             self._fly_on(self._speed.value)
         else:
-            self._command(MissionCommand.DEFAULT, ShownPhase.FLYING)
+            self._command(MissionCommand.DEFAULT, MissionPhase.FLYING)
         self._speed.is_pending = False
         self.mode = FlightMode.MISSION
         self._transition(FlightEvent.RESUME)
@@ -609,7 +609,7 @@ class FlightLogic:
         for note in shown.notes[:MOST_NOTES]:
             self._report(f"Mission: {note}")
 
-    def follow_other(self, index: int, phase: ShownPhase) -> None:
+    def follow_other(self, index: int, phase: MissionPhase) -> None:
         """Take the progress of the other client's mission: the item to fly now or to resume.
 
         It does not count once a ground station has uploaded another mission.
@@ -617,9 +617,9 @@ class FlightLogic:
         if self.mission.plan is None or self._is_outdated(phase):
             return
         self._index = self._plan.first_of(index)
-        is_under_way = phase in (ShownPhase.FLYING, ShownPhase.HOLDING, ShownPhase.RETURNING)
+        is_under_way = phase in (MissionPhase.FLYING, MissionPhase.HOLDING, MissionPhase.RETURNING)
         rests = self.situation.mode == DISARMED
-        if phase is ShownPhase.FLYING and not self.armed and not rests:
+        if phase is MissionPhase.FLYING and not self.armed and not rests:
             self._take_over()
         if is_under_way and self.armed and not self.flying:
             self.mode = FlightMode.MISSION
@@ -627,26 +627,26 @@ class FlightLogic:
 
         self.mission.follow_to(index)
         self.follow_phase(phase)
-        if phase is ShownPhase.FINISHED and self.flying:
+        if phase is MissionPhase.FINISHED and self.flying:
             self.ended(True, "")
-        self.mission.finished = phase is ShownPhase.FINISHED
+        self.mission.finished = phase is MissionPhase.FINISHED
 
-    def follow_phase(self, phase: ShownPhase) -> None:
+    def follow_phase(self, phase: MissionPhase) -> None:
         """Take the phase of what is flown, which other clients interrupt and resume as well."""
         if self._is_outdated(phase):
             return
         self._awaited = None
-        interrupted = phase in (ShownPhase.HOLDING, ShownPhase.RETURNING)
+        interrupted = phase in (MissionPhase.HOLDING, MissionPhase.RETURNING)
         if interrupted and self._state is FlightState.FLYING and self.mode is FlightMode.MISSION:
             self._transition(FlightEvent.PAUSE)
         if self.holding and interrupted:
-            returns = phase is ShownPhase.RETURNING
+            returns = phase is MissionPhase.RETURNING
             self.mode = FlightMode.RETURN if returns else FlightMode.HOLD
-        elif self.holding and phase is ShownPhase.FLYING:
+        elif self.holding and phase is MissionPhase.FLYING:
             self.mode = FlightMode.MISSION
             self._transition(FlightEvent.RESUME)
 
-    def _is_outdated(self, phase: ShownPhase) -> bool:
+    def _is_outdated(self, phase: MissionPhase) -> bool:
         """Return whether a phase may be older than the last command."""
         awaited = self._awaited
         if awaited is None or phase is awaited.phase:

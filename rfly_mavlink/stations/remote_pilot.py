@@ -16,7 +16,7 @@ from rfly_common.geodesy import GeoPoint
 from rfly_mavlink.stations.mission_rows import FlightPlan
 from rfly_mavlink.stations.offboard import Quaternion
 from rfly_mavlink.stations.terrain_protocol import PlacedTerrain
-from rfly_missions.execution.mission_phase import ShownPhase
+from rfly_missions.execution.path_manager import MissionPhase
 from rfly_missions.mission.geofence import FlightAreaPlan
 from rfly_missions.mission.items import MissionCommand, MissionItem, MissionMode, Ned
 from rfly_missions.mission.mavlink_items import TerrainAltitude
@@ -92,7 +92,7 @@ class Situation:
 class AwaitedPhase(NamedTuple):
     """The phase that a command leads to and mission_node does not show yet."""
 
-    phase: ShownPhase
+    phase: MissionPhase
     since: float
     """Simulated time of the command, s."""
 

@@ -3,8 +3,21 @@
 
 """State machine over mission items that hands guidance the current item and the previous one.
 
-It has no clock and no dynamics: the caller reports when the current item is done. The phases and
-events of a mission are those of `mission_phase`.
+It has no clock and no dynamics: the caller reports when the current item is done.
+
+Theory of operation: a mission is a list of items, and exactly one thing is current at any time: an
+item of the list, a hold or a return. `MissionState` has two independent values: whether the mission
+is finished, and the phase, which follows from that and from the command. A step does three things,
+in this order:
+
+1. Progress: begin the mission if it is new or has changed. Otherwise go on, or finish, if the
+   vehicle reports its item as done. Only an item that is flown can be done: in the other phases the
+   report is ignored.
+2. Repetition: begin once more, if the mission is finished and the command is REPEAT.
+3. The command: HOLD and RTL interrupt the mission as long as they are present; when they end, it
+   goes on with the interrupted item.
+
+A finished mission keeps its last item current if that is LAND or RTL; otherwise the vehicle holds.
 
 It follows the Path Manager block and the `uavPathManager` System object of UAV Toolbox (reference
 pages pathmanager and uavpathmanager-system-object). Where those pages are silent: an interruption
@@ -17,6 +30,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Literal
 
 import numpy as np
@@ -24,14 +38,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
-from rfly_missions.execution.mission_phase import (
-    COMMAND_EVENTS,
-    SHOWN,
-    TRANSITIONS,
-    MissionEvent,
-    MissionPhase,
-    ShownPhase,
-)
 from rfly_missions.mission.items import (
     BUS_NAME,
     DataType,
@@ -56,17 +62,39 @@ LINE_RADIUS = 25.0
 _STAYS_CURRENT = (MissionMode.LAND, MissionMode.RTL)
 
 
+class MissionPhase(Enum):
+    """What a vehicle with a mission does; the numbers are those of the message MissionParams."""
+
+    IDLE = 0
+    """No mission has been loaded yet."""
+    FLYING = 1
+    """An item is current."""
+    HOLDING = 2
+    """The vehicle holds: a command interrupts the mission, or no item is left."""
+    RETURNING = 3
+    """The vehicle returns: a command interrupts the mission."""
+    FINISHED = 4
+    """No item is left; MissionRunner reports it, whatever the vehicle does then."""
+
+
+_INTERRUPTIONS = {
+    MissionCommand.HOLD: MissionPhase.HOLDING,
+    MissionCommand.RTL: MissionPhase.RETURNING,
+}
+
+
 @dataclass
 class MissionState:
     """The state of one vehicle's mission; PathManager writes it, others read it."""
 
+    finished: bool = False
+    """True once the last item is done, until REPEAT begins again; true for an empty mission."""
     phase: MissionPhase = MissionPhase.IDLE
+    """What the vehicle does by `current`: it flies an item, holds or returns."""
     items: tuple[MissionItem, ...] | None = None
     """The mission of the last step; None: the next step begins it."""
     index: int = 0
     """Index of the item to fly now or to resume; the last one when the mission is finished."""
-    shown: ShownPhase = ShownPhase.IDLE
-    """What the vehicle does by `current`: it flies an item, holds or returns."""
     current: MissionItem | None = None
     """The item to fly now: of the mission, a hold or a return; None before the first step."""
     previous: MissionItem | None = None
@@ -76,13 +104,9 @@ class MissionState:
     switches: int = 0
     """Number of times that `current` has changed, to the same item of another repetition too."""
 
-    def transition(self, event: MissionEvent) -> None:
-        """Go to the phase that an event leads to; KeyError for one that cannot happen now."""
-        self.phase = TRANSITIONS[self.phase][event]
-
-    def begin(self, index: int, event: MissionEvent = MissionEvent.BEGIN) -> None:
+    def begin(self, index: int, finished: bool = False) -> None:
         """Begin the mission, once more or for the first time, at an item."""
-        self.transition(event)
+        self.finished = finished
         self.index = index
         self.repetition += 1
 
@@ -124,7 +148,7 @@ class PathManager:
         """Forget everything: the next step is a first step."""
         self.state = MissionState()
         self._start_index = 0
-        self._current_key: tuple[ShownPhase, int, int] | None = None
+        self._current_key: tuple[MissionPhase, int, int] | None = None
 
     def forget_hold(self) -> None:
         """Forget the hold of a vehicle that has had no mission: its first item follows ARMED."""
@@ -149,7 +173,7 @@ class PathManager:
     @property
     def finished(self) -> bool:
         """True once the last item is done, until REPEAT begins again; true for an empty mission."""
-        return self.state.phase.is_finished
+        return self.state.finished
 
     def step(
         self,
@@ -181,8 +205,7 @@ class PathManager:
         self._advance(items, bool(is_mode_done))
         if requested is MissionCommand.REPEAT and self.finished and items:
             self.state.begin(0)
-        self.state.transition(COMMAND_EVENTS[requested])
-        self._switch(items, position)
+        self._switch(items, position, requested)
 
         state = self.state
         assert state.current is not None
@@ -225,40 +248,38 @@ class PathManager:
         """Begin a changed mission; otherwise go on to the next item if the current one is done."""
         state = self.state
         if state.items is not items and state.items != items:
-            state.begin(
-                self._start_index if self._start_index < len(items) else 0,
-                MissionEvent.BEGIN if items else MissionEvent.BEGIN_EMPTY,
-            )
+            index = self._start_index if self._start_index < len(items) else 0
+            state.begin(index, finished=not items)
             self._start_index = 0
-        elif done and MissionEvent.ITEM_DONE in TRANSITIONS[state.phase]:
+        elif done and state.phase is MissionPhase.FLYING and not state.finished:
             if state.index + 1 < len(items):
-                state.transition(MissionEvent.ITEM_DONE)
                 state.index += 1
             else:
-                state.transition(MissionEvent.LAST_ITEM_DONE)
+                state.finished = True
 
         state.items = items
 
-    def _switch(self, items: tuple[MissionItem, ...], position: Floats) -> None:
+    def _switch(
+        self, items: tuple[MissionItem, ...], position: Floats, command: MissionCommand
+    ) -> None:
         """Make another item current if the phase asks for it; a hold begins at `position`."""
         state = self.state
-        stays_current = bool(items) and items[-1].mode in _STAYS_CURRENT
-        shown = SHOWN[state.phase]
-        if state.phase is MissionPhase.FINISHED and stays_current:
-            shown = ShownPhase.FLYING
+        rests = state.finished and not (items and items[-1].mode in _STAYS_CURRENT)
+        uncommanded = MissionPhase.HOLDING if rests else MissionPhase.FLYING
+        phase = _INTERRUPTIONS.get(command, uncommanded)
 
-        key = shown, 0, 0
-        if shown is ShownPhase.FLYING:
-            key = shown, state.index, state.repetition
+        key = phase, 0, 0
+        if phase is MissionPhase.FLYING:
+            key = phase, state.index, state.repetition
         if key == self._current_key:
             return
         self._current_key = key
 
         armed = MissionItem(MissionMode.ARMED, position, NO_PARAMS)  # type: ignore[arg-type]
         state.previous = state.current or self._in_type(armed)
-        if shown is ShownPhase.HOLDING:
+        if phase is MissionPhase.HOLDING:
             current = MissionItem(MissionMode.HOLD, position, self._hold_params)  # type: ignore[arg-type]
-        elif shown is ShownPhase.RETURNING:
+        elif phase is MissionPhase.RETURNING:
             current = MissionItem.return_to_launch(NO_PARAMS)
         else:
             current = items[state.index]
@@ -266,7 +287,7 @@ class PathManager:
                 place = np.array((*position[:2], current.position[2]))
                 current = replace(current, position=place, here=False)
         state.current = self._in_type(current)
-        state.shown = shown
+        state.phase = phase
         state.switches += 1
 
 

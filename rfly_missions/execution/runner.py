@@ -10,7 +10,7 @@ by dt:
 1. `ItemCompletion` decides whether the item shown last is done; a jump starts the mission
    elsewhere.
 2. `FenceWatch` replaces the user's command after a breach.
-3. `PathManager` makes the next item, a hold or a return current (its phases: `mission_phase`).
+3. `PathManager` makes the next item, a hold or a return current (see its theory of operation).
 4. `flown_items` raises the current item above the ground and gives CUSTOM items a geometry.
 5. The follower, or the guide ahead of an external vehicle, moves. If it cannot go on, the command
    becomes HOLD, and `RunnerState.problem` says why until the next command.
@@ -54,8 +54,7 @@ from rfly_missions.execution.flown_items import (
     reason_to_climb,
     too_low_problem,
 )
-from rfly_missions.execution.mission_phase import ShownPhase
-from rfly_missions.execution.path_manager import PathManager
+from rfly_missions.execution.path_manager import MissionPhase, PathManager
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.multirotor import Follower
 from rfly_missions.followers.vehicle_kinds import (
@@ -102,7 +101,7 @@ class RunnerState(NamedTuple):
     """Number of items of the mission."""
     items_done: int
     """Number of items carried out since the mission was loaded, further passes included."""
-    phase: ShownPhase
+    phase: MissionPhase
     """FINISHED once LAND or RTL, if last, is done, or else once the end hold begins.
 
     Never FINISHED while the mission repeats.
@@ -123,7 +122,7 @@ class RunnerState(NamedTuple):
     @property
     def finished(self) -> bool:
         """True once the mission is carried out; never while it repeats."""
-        return self.phase is ShownPhase.FINISHED
+        return self.phase is MissionPhase.FINISHED
 
 
 @dataclass(frozen=True)
@@ -297,7 +296,7 @@ class MissionRunner:
     def awaits_report(self) -> bool:
         """True while an item is flown that an external report may end."""
         mission = self.manager.state
-        return mission.shown is ShownPhase.FLYING and not self.manager.finished
+        return mission.phase is MissionPhase.FLYING and not self.manager.finished
 
     def load(
         self,
@@ -477,21 +476,21 @@ class MissionRunner:
         mission = self.manager.state
         seen = (*here[:2], float(flown.position[2]), here[3]) if driven else here
         distance = distance_to(flown, seen)
-        if mission.shown is ShownPhase.FLYING:
+        if mission.phase is MissionPhase.FLYING:
             self._progress.update(
                 (mission.repetition, mission.index), flown, distance, self._completion.turned
             )
 
         repeats = self._command is MissionCommand.REPEAT and bool(self.items)
         finished = self.manager.finished and not repeats
-        returns = mission.shown is ShownPhase.RETURNING
+        returns = mission.phase is MissionPhase.RETURNING
         return RunnerState(
             params=params,
             flown=flown,
             item_index=mission.index,
             item_count=len(self.items),
             items_done=self._passes.items_done,
-            phase=ShownPhase.FINISHED if finished else mission.shown,
+            phase=MissionPhase.FINISHED if finished else mission.phase,
             distance=distance,
             breach=self._fence.area,
             driven=driven,
@@ -519,7 +518,7 @@ class MissionRunner:
         if self._vehicle_mode is None:
             return False
         on_ground = self._vehicle_mode in GROUND_MODES
-        if self.manager.state.shown is not ShownPhase.FLYING or not self.items:
+        if self.manager.state.phase is not MissionPhase.FLYING or not self.items:
             return on_ground
 
         # the last change before the item, or else the first one after it
@@ -538,7 +537,7 @@ class MissionRunner:
     def _is_item_done(self, here: tuple[float, ...], reported: bool | None) -> bool:
         """Return whether the item shown last has been carried out; make its jump if it is one."""
         mission = self.manager.state
-        flies_item = mission.shown is ShownPhase.FLYING and not self.manager.finished
+        flies_item = mission.phase is MissionPhase.FLYING and not self.manager.finished
         if self._last is None or self.manager.is_fresh or not flies_item:
             return False
 
@@ -615,7 +614,7 @@ class MissionRunner:
             self._guidance.line_start = line_start(params.previous, self.ground, self._return_to)
 
         item = params.current
-        is_item = self.manager.state.shown is ShownPhase.FLYING
+        is_item = self.manager.state.phase is MissionPhase.FLYING
         if is_item and item.command == mavlink.DO_CHANGE_SPEED:
             self._change_speed(item)
         look = look_of(item) if is_item else None

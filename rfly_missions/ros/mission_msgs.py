@@ -31,7 +31,7 @@ from rfly_common.frames import (
 from rfly_common.ros.stamps import fill_header
 from rfly_common.transform_buffer import FrameToWorld
 from rfly_common.vehicle_states import FARTHEST
-from rfly_missions.execution.mission_phase import ShownPhase
+from rfly_missions.execution.path_manager import MissionPhase
 from rfly_missions.execution.runner import RunnerState
 from rfly_missions.followers.multirotor import Follower
 from rfly_missions.mission.files import MAX_FENCE_VERTICES
@@ -91,7 +91,7 @@ def params_to_msg(
 ) -> MissionParamsMsg:
     """Return the message of the current and the previous item, and of the mission's progress."""
     params = state.params
-    phase = state.phase if np.any(goal_id) else ShownPhase.IDLE
+    phase = state.phase if np.any(goal_id) else MissionPhase.IDLE
     leads_to_waypoint = params.current.mode is MissionMode.WAYPOINT
     message = MissionParamsMsg(
         current=item_to_msg(params.current, axes),

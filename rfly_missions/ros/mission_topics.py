@@ -26,7 +26,7 @@ from rfly_common.ros.qos import COMMANDS, LATCHED, STATE_IN
 from rfly_common.ros.run_loop import NewestWork
 from rfly_common.ros.stamps import ns_to_stamp, stamp_to_ns
 from rfly_common.state_sources import StampFilter
-from rfly_missions.execution.mission_phase import ShownPhase
+from rfly_missions.execution.path_manager import MissionPhase
 from rfly_missions.execution.runner import MissionRunner, RunnerState
 from rfly_missions.followers.ground import Ground
 from rfly_missions.followers.land_air import DISARMED, ModeRequests, mode_request
@@ -63,8 +63,8 @@ NedYaw = tuple[float, float, float, float]
 
 def _current_text(runner: MissionRunner, state: RunnerState) -> str:
     """Return what the vehicle does now, for the log: an item of its mission, or none of them."""
-    shown = runner.manager.state.shown
-    if shown is not ShownPhase.FLYING:
+    shown = runner.manager.state.phase
+    if shown is not MissionPhase.FLYING:
         return f"{shown.name.lower()} ({state.items_done} items done)"
     mode = state.params.current.mode.name
     return f"item {state.item_index} of 0 … {state.item_count - 1}: {mode}"

@@ -456,10 +456,10 @@ def test_a_message_that_is_no_fence_is_refused(content, text):
 def test_phases_have_the_numbers_of_the_message():
     from rfly_suite.msg import MissionParams
 
-    from rfly_missions.execution.mission_phase import ShownPhase
+    from rfly_missions.execution.path_manager import MissionPhase
 
-    assert {phase: getattr(MissionParams, phase.name) for phase in ShownPhase} == {
-        phase: phase.value for phase in ShownPhase
+    assert {phase: getattr(MissionParams, phase.name) for phase in MissionPhase} == {
+        phase: phase.value for phase in MissionPhase
     }
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from path_manager_scenarios import NAMES, SCENARIOS
 
 from rfly_missions import MissionCommand, MissionItem, MissionMode, PathManager, UAVPathManagerBus
-from rfly_missions.execution.mission_phase import ShownPhase
+from rfly_missions.execution.path_manager import MissionPhase
 from rfly_missions.mission.items import bus_type
 
 
@@ -201,10 +201,31 @@ def test_starting_over_is_a_new_pass_of_an_equal_mission():
     path_manager.start_at(0)
     assert path_manager.step((0, 0, 0, 0), mission, is_mode_done=True) == (A, B)
     assert path_manager.state.switches == switches + 1
-    assert path_manager.state.shown is ShownPhase.FLYING
+    assert path_manager.state.phase is MissionPhase.FLYING
 
     path_manager.step((0, 0, 0, 0), mission, command=MissionCommand.HOLD)
-    assert path_manager.state.shown is ShownPhase.HOLDING
+    assert path_manager.state.phase is MissionPhase.HOLDING
+
+
+@pytest.mark.parametrize("command", MissionCommand)
+def test_an_interruption_remembers_whether_the_mission_is_finished(command):
+    """Only an item that is flown can be done, so a hold or return ignores the report."""
+    path_manager = PathManager()
+    mission = (A, B)
+    interrupts = command in (MissionCommand.HOLD, MissionCommand.RTL)
+    path_manager.step((0, 0, 0, 0), mission, command=command)
+    path_manager.step((0, 0, 0, 0), mission, is_mode_done=True, command=command)
+    assert (path_manager.index, path_manager.finished) == (0 if interrupts else 1, False)
+
+    # finished, and finished again with an empty mission
+    path_manager.start_at(1)
+    for done in (False, True):
+        path_manager.step((0, 0, 0, 0), mission, done)
+    assert path_manager.finished
+    path_manager.step((0, 0, 0, 0), mission, command=command)
+    assert path_manager.finished is (command is not MissionCommand.REPEAT)
+    path_manager.step((0, 0, 0, 0), (), command=command)
+    assert path_manager.finished
 
 
 def test_items_are_copied_read_only_and_equal_by_value():
