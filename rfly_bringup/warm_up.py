@@ -30,7 +30,7 @@ from rfly_common.kernels.compiling import on_compile
 from rfly_common.kernels.sources import digest_of_kernels, user_cache
 
 
-class Part(NamedTuple):
+class WarmUpPart(NamedTuple):
     """Kernels that are compiled by one process."""
 
     kernels: int
@@ -40,16 +40,16 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "terrain": Part(31, ("rfly_terrain.warm_up:warm_up",)),
-    "collision": Part(113, ("rfly_collision.world.scene:warm_up",)),
-    "amphibious": Part(110, ("rfly_amphibious.warm_up:warm_up",)),
-    "estimator": Part(83, ("rfly_autonomy.estimation.estimator:warm_up",)),
-    "solids": Part(120, ("rfly_amphibious.warm_up:warm_up_solids",)),
-    "batches": Part(130, ("rfly_amphibious.warm_up:warm_up_lanes",)),
-    "trajectory": Part(46, ("rfly_trajectory.warm_up:warm_up",)),
-    "avoidance": Part(92, ("rfly_trajectory.warm_up:warm_up_avoidance",)),
-    "planner": Part(71, ("rfly_terrain.planning.planner:warm_up",)),
-    "range sensors": Part(
+    "terrain": WarmUpPart(31, ("rfly_terrain.warm_up:warm_up",)),
+    "collision": WarmUpPart(113, ("rfly_collision.world.scene:warm_up",)),
+    "amphibious": WarmUpPart(110, ("rfly_amphibious.warm_up:warm_up",)),
+    "estimator": WarmUpPart(83, ("rfly_autonomy.estimation.estimator:warm_up",)),
+    "solids": WarmUpPart(120, ("rfly_amphibious.warm_up:warm_up_solids",)),
+    "batches": WarmUpPart(130, ("rfly_amphibious.warm_up:warm_up_lanes",)),
+    "trajectory": WarmUpPart(46, ("rfly_trajectory.warm_up:warm_up",)),
+    "avoidance": WarmUpPart(92, ("rfly_trajectory.warm_up:warm_up_avoidance",)),
+    "planner": WarmUpPart(71, ("rfly_terrain.planning.planner:warm_up",)),
+    "range sensors": WarmUpPart(
         88,
         (
             "rfly_sensing.warm_up:warm_up",

@@ -30,7 +30,7 @@ from rfly_sensing.range_sensor_parameters import (
     ImageParameters,
 )
 from rfly_sensing.scene_rays import GROUND, NOTHING, Hits, SceneRays
-from rfly_sensing.shading import Air, BodyColours, GroundColours, Seen, shade, sunward
+from rfly_sensing.shading import BodyColours, GroundColours, SceneLight, Seen, shade, sunward
 from rfly_terrain.height_map.height_map import ground_of
 from rfly_terrain.world.weather import Weather
 
@@ -369,7 +369,7 @@ def _shades_itself(terrain: HeightMap | None) -> bool:
 
 def _look(
     scene: SceneRays, weather: Weather, time: float
-) -> tuple[BodyColours, GroundColours, Air]:
+) -> tuple[BodyColours, GroundColours, SceneLight]:
     """Return the colours of bodies and ground and the light at `time` (s), in this weather."""
     low = 0.0
     high = 1.0
@@ -382,7 +382,7 @@ def _look(
 
     brightness = weather.skylight + weather.sunlight
     sky = brightness * (SKY + (FOG - SKY) * weather.cloud_cover)
-    air = Air(weather.skylight, weather.sunlight, weather.extinction, brightness * FOG, sky)
+    air = SceneLight(weather.skylight, weather.sunlight, weather.extinction, brightness * FOG, sky)
 
     bodies = scene.bodies
     if bodies is None or not len(bodies):

@@ -67,7 +67,7 @@ class GroundColours(NamedTuple):
     """Longest wavelength of the grain on a picture of the ground, m."""
 
 
-class Air(NamedTuple):
+class SceneLight(NamedTuple):
     """Light on the scene, haze in front of it and sky behind it."""
 
     skylight: float
@@ -164,7 +164,9 @@ def sunward(
 
 
 @kernel
-def shade(seen: Seen, bodies: BodyColours, ground: GroundColours, air: Air, out: Any) -> None:
+def shade(
+    seen: Seen, bodies: BodyColours, ground: GroundColours, air: SceneLight, out: Any
+) -> None:
     """Compute RGB, 0 … 1, of the hits -> out (n, 3)."""
     eye, directions, ranges, body, sun, pixel, photo = seen
     position, rotation, color = bodies

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from rfly_amphibious.dynamics.arguments import Inputs
-from rfly_amphibious.dynamics.body_motion import (
+from rfly_amphibious.dynamics.body_dynamics import (
     BodyMotion,
     body_contact_forces,
     body_motion,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from rfly_amphibious.dynamics.body_motion import SLIDING_SPEED, BodyMotion
+from rfly_amphibious.dynamics.body_dynamics import SLIDING_SPEED, BodyMotion
 from rfly_amphibious.dynamics.obstacles import STEP_MARGIN, Parts
 from rfly_amphibious.dynamics.tyres import MIN_UPRIGHT, steering_tangent, wheel_axle
 from rfly_amphibious.vehicle.state_layout import FIRST_ROTOR

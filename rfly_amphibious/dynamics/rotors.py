@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from rfly_amphibious.dynamics.arguments import Inputs
-from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.body_dynamics import BodyMotion
 from rfly_amphibious.vehicle.state_layout import FIRST_ROTOR
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import (

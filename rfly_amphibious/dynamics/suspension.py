@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from rfly_amphibious.dynamics.arguments import Inputs
-from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.body_dynamics import BodyMotion
 from rfly_amphibious.dynamics.tyres import tyre_force
 from rfly_common.kernels.jit import inlined_kernel
 from rfly_common.kernels.lanes import other_side, plain, vectors, where

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rfly_amphibious.dynamics.body_motion import BodyMotion
+from rfly_amphibious.dynamics.body_dynamics import BodyMotion
 from rfly_amphibious.dynamics.environment import ground_friction, ground_normal
 from rfly_amphibious.vehicle.state_layout import PARTS
 from rfly_common.kernels.arcs import atan, sin, tan

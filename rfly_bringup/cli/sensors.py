@@ -19,7 +19,7 @@ sensors_app = typer.Typer(
 )
 
 
-class Layout(str, Enum):
+class RequestLayout(str, Enum):
     """Bytes of a request."""
 
     current = "144"
@@ -43,9 +43,9 @@ def listen(
         int, typer.Option(min=0, max=63, help="window whose process renders the sensors")
     ] = 0,
     layout: Annotated[
-        Layout,
+        RequestLayout,
         typer.Option(help="bytes of a request: 92 for windows before 2023, 148 for new ones"),
-    ] = Layout.current,
+    ] = RequestLayout.current,
     bind: options.BindOption = "127.0.0.1",
     request: Annotated[
         bool,

@@ -76,7 +76,7 @@ class Backlog:
 
 
 @dataclass(eq=False)
-class Reader:
+class BacklogReader:
     """One client's place in the backlog."""
 
     position: int

@@ -26,7 +26,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-from rfly_bringup.topic_recording.foxglove_backlog import Backlog, QueuedMessage, Reader
+from rfly_bringup.topic_recording.foxglove_backlog import Backlog, BacklogReader, QueuedMessage
 from rfly_bringup.topic_recording.foxglove_protocol import (
     MAX_REQUEST_BYTES,
     SUBPROTOCOLS,
@@ -302,7 +302,7 @@ class _Client:
 
     def __init__(self, connection: Any, position: int) -> None:
         self.connection = connection
-        self.reader = Reader(position)
+        self.reader = BacklogReader(position)
         self.news = asyncio.Event()
         """Set if there may be something to send."""
         self.advertised = 0

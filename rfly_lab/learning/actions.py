@@ -19,7 +19,7 @@ from rfly_common.config.checks import check_choice
 from rfly_common.physics import GRAVITY
 
 
-class Air(enum.IntEnum):
+class RotorAction(enum.IntEnum):
     """Kinds of actions that command the rotors."""
 
     OFF = 0
@@ -32,7 +32,7 @@ class Air(enum.IntEnum):
     """Velocity and yaw rate, by the flight controller's laws."""
 
 
-class Wheels(enum.IntEnum):
+class WheelAction(enum.IntEnum):
     """Kinds of actions that command the wheels."""
 
     BRAKED = 0
@@ -46,18 +46,22 @@ class Wheels(enum.IntEnum):
 class Kind(NamedTuple):
     """A kind of actions."""
 
-    air: Air
+    air: RotorAction
     """Way in which the rotors are commanded; these numbers come first."""
-    wheels: Wheels
+    wheels: WheelAction
     """Way in which the wheels are commanded."""
 
 
-_AIR = {"wrench": Air.WRENCH, "rotors": Air.ROTORS, "velocity": Air.VELOCITY}
-_WHEELS = {"wheels": Wheels.TORQUES, "drive": Wheels.VELOCITY}
+_AIR = {
+    "wrench": RotorAction.WRENCH,
+    "rotors": RotorAction.ROTORS,
+    "velocity": RotorAction.VELOCITY,
+}
+_WHEELS = {"wheels": WheelAction.TORQUES, "drive": WheelAction.VELOCITY}
 
 ACTIONS = {
-    **{name: Kind(air, Wheels.BRAKED) for name, air in _AIR.items()},
-    **{name: Kind(Air.OFF, wheels) for name, wheels in _WHEELS.items()},
+    **{name: Kind(air, WheelAction.BRAKED) for name, air in _AIR.items()},
+    **{name: Kind(RotorAction.OFF, wheels) for name, wheels in _WHEELS.items()},
     **{
         f"{name}+{other}": Kind(air, wheels)
         for other, wheels in _WHEELS.items()
@@ -76,9 +80,9 @@ class Commands(NamedTuple):
     """Constants with which a kernel turns actions into rows of commands."""
 
     air: int
-    """An `Air`."""
+    """A `RotorAction`."""
     wheels: int
-    """A `Wheels`."""
+    """A `WheelAction`."""
     mixing: Floats
     """Squares of the rotors' speeds for one N of thrust and one N m of each moment, (rotors, 4)."""
     weight: float
@@ -137,14 +141,14 @@ def action_names(kind: str, p: VehicleParameters) -> list[str]:
     """Return the name of each number of an action, in its order."""
     air, wheels = ACTIONS[kind]
     names = {
-        Air.OFF: [],
-        Air.WRENCH: ["thrust", "moment_x", "moment_y", "moment_z"],
-        Air.ROTORS: [f"rotor_{j + 1}" for j in range(p.rotors)],
-        Air.VELOCITY: ["forward", "left", "up", "turn"],
+        RotorAction.OFF: [],
+        RotorAction.WRENCH: ["thrust", "moment_x", "moment_y", "moment_z"],
+        RotorAction.ROTORS: [f"rotor_{j + 1}" for j in range(p.rotors)],
+        RotorAction.VELOCITY: ["forward", "left", "up", "turn"],
     }[air]
     names += {
-        Wheels.BRAKED: [],
-        Wheels.TORQUES: ["steering", "drive", "brake"],
-        Wheels.VELOCITY: ["speed", "yaw_rate"],
+        WheelAction.BRAKED: [],
+        WheelAction.TORQUES: ["steering", "drive", "brake"],
+        WheelAction.VELOCITY: ["speed", "yaw_rate"],
     }[wheels]
     return names

@@ -31,7 +31,7 @@ from rfly_amphibious.vehicle.state_layout import (
 from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.kernels.jit import callable_in_kernels, inlined_kernel, kernel
 from rfly_common.kernels.vectors import Vector, norm, rotated_back, rotation_matrix, subtract
-from rfly_lab.learning.actions import Air, Commands, Wheels
+from rfly_lab.learning.actions import Commands, RotorAction, WheelAction
 from rfly_lab.learning.clear_places import course_is_clear
 from rfly_lab.learning.episodes import (
     BEFORE_ROTORS,
@@ -52,8 +52,8 @@ from rfly_lab.learning.episodes import (
     TRACK_STEP,
     TRACK_TURNS,
     Disturbances,
+    EpisodeLayout,
     Episodes,
-    Layout,
     Starts,
 )
 from rfly_lab.learning.tasks import Course, Ending, Task
@@ -67,11 +67,11 @@ CHAIN = int(Course.CHAIN)
 TRACK = int(Course.TRACK)
 ROOF = int(Course.ROOF)
 HOP = int(Course.HOP)
-WRENCH = int(Air.WRENCH)
-ROTORS = int(Air.ROTORS)
-VELOCITIES = int(Air.VELOCITY)
-BRAKED = int(Wheels.BRAKED)
-TORQUES = int(Wheels.TORQUES)
+WRENCH = int(RotorAction.WRENCH)
+ROTORS = int(RotorAction.ROTORS)
+VELOCITIES = int(RotorAction.VELOCITY)
+BRAKED = int(WheelAction.BRAKED)
+TORQUES = int(WheelAction.TORQUES)
 RUNNING = int(Ending.RUNNING)
 SUCCESS = int(Ending.SUCCESS)
 OUT_OF_TIME = int(Ending.OUT_OF_TIME)
@@ -286,7 +286,7 @@ def way_left(distance: float, clearance: float, carried: float, task: Task) -> f
 
 
 @inlined_kernel
-def carried_share(outputs: Floats, layout: Layout) -> float:
+def carried_share(outputs: Floats, layout: EpisodeLayout) -> float:
     """Return the share of the weight that the wheels carry."""
     load = 0.0
     weight = 0.0
@@ -360,7 +360,7 @@ def judge(
     memories: Floats,
     outputs: Floats,
     has_failed: Bools,
-    layout: Layout,
+    layout: EpisodeLayout,
     episodes: Episodes,
     rewards: Floats,
     endings: Any,
@@ -421,7 +421,7 @@ def arrive(
     outputs: Floats,
     task: Task,
     period: float,
-    layout: Layout,
+    layout: EpisodeLayout,
     episodes: Episodes,
 ) -> float:
     """Go on to the next target where this one is reached, or count the stay at the last.
@@ -455,7 +455,7 @@ def observe(
     states: Floats,
     outputs: Floats,
     wheel_rates: Floats,
-    layout: Layout,
+    layout: EpisodeLayout,
     ground: Any,
     episodes: Episodes,
     seen: Any,

@@ -130,7 +130,7 @@ class Disturbances(NamedTuple):
     """Steps of an episode."""
 
 
-class Layout(NamedTuple):
+class EpisodeLayout(NamedTuple):
     """Numbers of a vehicle that observations and rewards need."""
 
     rotors: int

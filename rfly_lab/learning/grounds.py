@@ -58,7 +58,7 @@ HIGHEST_BUMPS = 0.03
 """Largest standard deviation of the bumps, m."""
 
 
-class Ground(NamedTuple):
+class BatchGround(NamedTuple):
     """Ground and objects that the vehicles of a batch drive and fly over."""
 
     terrain: HeightMap
@@ -77,7 +77,7 @@ def ground_of(
     density: float | None,
     world_seed: int | None,
     gap: float,
-) -> Ground:
+) -> BatchGround:
     """Return the ground of the arguments of a `LandAirBatch`.
 
     `gap`: least distance of two objects of a random world, m. Raise ConfigError for a world file or
@@ -99,9 +99,9 @@ def ground_of(
     low, high = places_on(ground)
     if is_drawn:
         drawn = random_world(ground, DENSITY if density is None else density, seed, gap)
-        return Ground(ground, drawn, *_around(drawn, low, high, 0.0))
+        return BatchGround(ground, drawn, *_around(drawn, low, high, 0.0))
     if given is None:
-        return Ground(ground, None, low, high)
+        return BatchGround(ground, None, low, high)
     return _with_world(ground, given, low, high)
 
 
@@ -246,7 +246,7 @@ def _world(world: StrPath | World) -> World:
 
 def _with_world(
     terrain: HeightMap, world: World, low: tuple[float, float], high: tuple[float, float]
-) -> Ground:
+) -> BatchGround:
     """Return the ground with a world on it. Raise ConfigError for objects off the map."""
     placed = world if world.terrain is terrain else world.on(terrain)
     off = placed.off_map(terrain)
@@ -258,7 +258,7 @@ def _with_world(
         )
     if placed.objects:
         low, high = _around(placed, low, high, AROUND)
-    return Ground(terrain, placed, low, high)
+    return BatchGround(terrain, placed, low, high)
 
 
 def _around(

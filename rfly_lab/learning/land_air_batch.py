@@ -25,17 +25,17 @@ from rfly_common.config.checks import finite_array, finite_number, whole_number
 from rfly_common.errors import CommandError, ConfigError
 from rfly_common.files import StrPath
 from rfly_common.frames import rotation_matrix
-from rfly_lab.learning.actions import Air, Wheels, action_names, commands_of
+from rfly_lab.learning.actions import RotorAction, WheelAction, action_names, commands_of
 from rfly_lab.learning.episodes import (
     SCAN_AHEAD,
     SCAN_ASIDE,
     TRACK_STEP,
     Disturbances,
-    Layout,
+    EpisodeLayout,
     Starts,
     episodes_of,
 )
-from rfly_lab.learning.grounds import Ground, ground_of, house_world, places_on
+from rfly_lab.learning.grounds import BatchGround, ground_of, house_world, places_on
 from rfly_lab.learning.tasks import ON_GROUND, USUAL_ACTIONS, Course, Ending, Task, task_of
 from rfly_lab.learning.views import TRUTH, View, check_kind, sensor_names, vehicle_of, view_of
 from rfly_terrain.height_map.height_map import HeightMap
@@ -230,7 +230,10 @@ class LandAirBatch:
         air = Wind(gust_sigma=(gusts, gusts, 0.5 * gusts))
         air.check_period(period)
         tick = steps
-        if self.commands.air == Air.VELOCITY or self.commands.wheels == Wheels.VELOCITY:
+        if (
+            self.commands.air == RotorAction.VELOCITY
+            or self.commands.wheels == WheelAction.VELOCITY
+        ):
             tick = velocity_flight.steps_of_tick(steps, STEP)
         self._ticks = steps // tick
         self._flight_law = velocity_flight.flight_law(self.params, tick * STEP)
@@ -442,9 +445,9 @@ class LandAirBatch:
         rows = np.zeros((len(actions), columns))
         x = self.vehicles.x
         outputs = self.vehicles.outputs
-        if self.commands.air == Air.VELOCITY:
+        if self.commands.air == RotorAction.VELOCITY:
             self._flight.fly_by_velocity(actions, self._flight_law, flight, x, outputs, rows)
-        if self.commands.wheels == Wheels.VELOCITY:
+        if self.commands.wheels == WheelAction.VELOCITY:
             self._drive.drive_by_velocity(actions, self._chassis, chassis, x, outputs, rows)
         self._kernels.write_commands(actions, self.commands, self.episodes, rows)
         return rows
@@ -549,7 +552,7 @@ def observation_names(task: Task, p: VehicleParameters, view: View | None = None
     return names + view.range_names()
 
 
-def layout_of(p: VehicleParameters) -> Layout:
+def layout_of(p: VehicleParameters) -> EpisodeLayout:
     """Return the numbers of a vehicle that observations and rewards need."""
     wheels = len(p.wheels)
     state = state_layout.state_columns(p.rotors, wheels)
@@ -557,7 +560,7 @@ def layout_of(p: VehicleParameters) -> Layout:
     of_state = np.arange(p.state_size)
     of_outputs = np.arange(state_layout.reported(wheels))
 
-    return Layout(
+    return EpisodeLayout(
         rotors=p.rotors,
         max_rotor_speed=p.max_rotor_speed,
         hover_power=p.rotors * p.torque_coefficient * p.hover_speed**3,
@@ -570,7 +573,7 @@ def layout_of(p: VehicleParameters) -> Layout:
 
 
 def _starts(
-    model: AmphibiousModel, task: Task, ground: Ground, roofed: ObjectBoxes | None
+    model: AmphibiousModel, task: Task, ground: BatchGround, roofed: ObjectBoxes | None
 ) -> Starts:
     """Return where episodes of a task may begin. Raise ConfigError where no place is left."""
     p = model.params
@@ -597,7 +600,7 @@ def _friction(world: World | None) -> GroundFriction:
 
 
 @functools.lru_cache(maxsize=8)
-def _standing(p: VehicleParameters, ground: Ground) -> tuple[ModelState, ...]:
+def _standing(p: VehicleParameters, ground: BatchGround) -> tuple[ModelState, ...]:
     """Return STARTS vehicles that stand on a ground, the same for all batches.
 
     They have settled, clear of objects, and the ground holds them. Raise ConfigError where it holds

@@ -24,7 +24,7 @@ from rfly_common.errors import ConfigError
 from rfly_common.frames import ned_to_enu, quat_conjugate, quat_multiply
 from rfly_common.geodesy import DEFAULT_GEO_ORIGIN, GeoPoint, geodetic_to_ned
 from rfly_lab.learning import sensor_batch_kernels as kernels
-from rfly_lab.learning.episodes import Episodes, Layout
+from rfly_lab.learning.episodes import EpisodeLayout, Episodes
 from rfly_lab.learning.tasks import Task
 from rfly_lab.learning.views import NAMES, sensor_names
 
@@ -104,10 +104,10 @@ def suite_of(
     )
 
 
-def _memory(suite: kernels.Suite, count: int, wheels: int, fixes: int) -> kernels.Memory:
+def _memory(suite: kernels.Suite, count: int, wheels: int, fixes: int) -> kernels.SensorMemory:
     """Return the memory of vehicles whose sensors have not measured, with room for GPS fixes."""
     channels = len(suite.noise)
-    return kernels.Memory(
+    return kernels.SensorMemory(
         readings=np.zeros((count, channels)),
         measured=np.zeros((count, kernels.SENSORS), np.int64),
         errors=np.zeros((count, channels), sensor_kernels.CHANNEL_ERRORS),
@@ -173,7 +173,7 @@ class SensorBatch:
             kernels.measure(own, episodes.steps, keys, self.suite, truth, self.memory)
 
     def observe(
-        self, task: Task, layout: Layout, episodes: Episodes, seen: NDArray[np.float32]
+        self, task: Task, layout: EpisodeLayout, episodes: Episodes, seen: NDArray[np.float32]
     ) -> None:
         """Write what each vehicle sees to (n, numbers), named by `sensor_names`."""
         kernels.observe_by_sensors(task, self.suite, self.memory, layout, episodes, seen)
@@ -260,7 +260,7 @@ class SampledSensors:
         return [name for name, most in self._oldest.items() if not time - measured[name] <= most]
 
     def observe(
-        self, task: Task, layout: Layout, episode: Episodes, time: float
+        self, task: Task, layout: EpisodeLayout, episode: Episodes, time: float
     ) -> NDArray[np.float32]:
         """Return what it sees at a time, s, of an episode of one vehicle, (1, numbers).
 

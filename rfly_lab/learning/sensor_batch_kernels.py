@@ -43,7 +43,7 @@ from rfly_common.kernels.vectors import (
 )
 from rfly_common.physics import pressure_altitude
 from rfly_lab.learning.episode_kernels import put, way_to, within_limits
-from rfly_lab.learning.episodes import Episodes, Layout
+from rfly_lab.learning.episodes import EpisodeLayout, Episodes
 from rfly_lab.learning.tasks import Task
 
 callable_in_kernels(hashed)
@@ -110,7 +110,7 @@ class Truth(NamedTuple):
     """Loads of the wheels, N, (k, wheels)."""
 
 
-class Memory(NamedTuple):
+class SensorMemory(NamedTuple):
     """What the sensors of n vehicles have read last, and their errors; kernels change it."""
 
     readings: Floats
@@ -177,7 +177,7 @@ def is_due(step: int, sample: float, period: float) -> bool:
 
 @kernel
 def measure(
-    which: Ints, steps: Ints, keys: Any, suite: Suite, truth: Truth, memory: Memory
+    which: Ints, steps: Ints, keys: Any, suite: Suite, truth: Truth, memory: SensorMemory
 ) -> None:
     """Let the sensors of the vehicles (k,) measure that are due.
 
@@ -212,7 +212,7 @@ def measure(
 
 
 @inlined_kernel
-def begin(v: int, key: Any, suite: Suite, memory: Memory) -> None:
+def begin(v: int, key: Any, suite: Suite, memory: SensorMemory) -> None:
     """Begin an episode of vehicle v: draw the errors of its first readings, forget fixes."""
     for c in range(suite.noise.shape[0]):
         error = memory.errors[v, c]
@@ -248,7 +248,7 @@ def write_ideal(k: int, truth: Truth, suite: Suite, ideal: Floats) -> None:
 
 
 @inlined_kernel
-def disturb(v: int, c: int, key: Any, suite: Suite, values: Floats, memory: Memory) -> None:
+def disturb(v: int, c: int, key: Any, suite: Suite, values: Floats, memory: SensorMemory) -> None:
     """Turn the truth in channel c into a reading, and let its error drift until the next."""
     channel = suite.noise[c]
     error = memory.errors[v, c]
@@ -261,7 +261,7 @@ def disturb(v: int, c: int, key: Any, suite: Suite, values: Floats, memory: Memo
 
 
 @inlined_kernel
-def send(v: int, step: int, first: int, values: Floats, memory: Memory) -> None:
+def send(v: int, step: int, first: int, values: Floats, memory: SensorMemory) -> None:
     """Put a GPS fix on its way, in a free place."""
     for f in range(memory.sent.shape[1]):
         if memory.sent[v, f] < 0:
@@ -272,7 +272,7 @@ def send(v: int, step: int, first: int, values: Floats, memory: Memory) -> None:
 
 
 @inlined_kernel
-def deliver(v: int, step: int, suite: Suite, memory: Memory) -> None:
+def deliver(v: int, step: int, suite: Suite, memory: SensorMemory) -> None:
     """Deliver the GPS fixes that have come; the one at the start comes at once."""
     for f in range(memory.sent.shape[1]):
         sent = memory.sent[v, f]
@@ -286,7 +286,7 @@ def deliver(v: int, step: int, suite: Suite, memory: Memory) -> None:
 
 
 @inlined_kernel
-def turn_attitude(v: int, sensed: Any, suite: Suite, memory: Memory) -> None:
+def turn_attitude(v: int, sensed: Any, suite: Suite, memory: SensorMemory) -> None:
     """Turn the true attitude by the IMU's error of it, and into that of the body."""
     first = suite.first[IMU] + 6
     turn = quat_of_rotation_vector(vector_at(memory.readings, v, first))
@@ -298,7 +298,7 @@ def turn_attitude(v: int, sensed: Any, suite: Suite, memory: Memory) -> None:
 
 
 @inlined_kernel
-def turn_wheels(v: int, k: int, step: int, x: Floats, suite: Suite, memory: Memory) -> None:
+def turn_wheels(v: int, k: int, step: int, x: Floats, suite: Suite, memory: SensorMemory) -> None:
     """Turn the wheels' encoders since the last step, and read them where they are due."""
     has_encoders = suite.first[ENCODERS] >= 0
     due = has_encoders and is_due(step, suite.sample[ENCODERS], suite.period)
@@ -366,7 +366,7 @@ class Navigation(NamedTuple):
 
 
 @inlined_kernel
-def navigation(v: int, suite: Suite, memory: Memory) -> Navigation:
+def navigation(v: int, suite: Suite, memory: SensorMemory) -> Navigation:
     """Return what vehicle v knows of its motion. The antenna is where it is now in the body."""
     mount = suite.mounting[0]
     x, y, z, w = quaternion(memory.attitude[v])
@@ -383,7 +383,7 @@ def navigation(v: int, suite: Suite, memory: Memory) -> Navigation:
 
 
 @kernel
-def navigate(suite: Suite, memory: Memory, rotations: Floats, motion: Floats) -> None:
+def navigate(suite: Suite, memory: SensorMemory, rotations: Floats, motion: Floats) -> None:
     """Write attitudes (n, 3, 3), body -> world, and positions and velocities (n, 2, 3), world."""
     for v in range(memory.attitude.shape[0]):
         now = navigation(v, suite, memory)
@@ -395,7 +395,12 @@ def navigate(suite: Suite, memory: Memory, rotations: Floats, motion: Floats) ->
 
 @kernel
 def observe_by_sensors(
-    task: Task, suite: Suite, memory: Memory, layout: Layout, episodes: Episodes, seen: Any
+    task: Task,
+    suite: Suite,
+    memory: SensorMemory,
+    layout: EpisodeLayout,
+    episodes: Episodes,
+    seen: Any,
 ) -> None:
     """Write what each vehicle sees by its sensors to (n, numbers), named by `sensor_names`."""
     mount = suite.mounting[0]

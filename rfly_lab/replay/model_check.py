@@ -26,7 +26,7 @@ from rfly_common.frames import quat_conjugate, quat_rotate, quat_to_euler
 from rfly_common.physics import GRAVITY
 from rfly_common.untrusted_files.message_log import Table
 from rfly_lab.replay.recording import Recording
-from rfly_lab.replay.replay import Replay, Track
+from rfly_lab.replay.replay import EstimatedTrack, Replay
 
 WINDOW = 0.5
 """Length of a window, s: some ten times the lags of tyres, rotors and motors."""
@@ -57,8 +57,8 @@ class Prediction:
 class _Windows(NamedTuple):
     """Recorded motion at the begins and ends of windows."""
 
-    begin: Track
-    end: Track
+    begin: EstimatedTrack
+    end: EstimatedTrack
     on_wheels: Bools
 
 
@@ -84,8 +84,8 @@ def check_model(
     for name, part in (("on wheels", windows.on_wheels), ("in the air", ~windows.on_wheels)):
         needed = "wheel_commands" if name == "on wheels" else "rotor_commands"
         if part.any() and needed in recording.commands:
-            begin = Track(*(column[part] for column in windows.begin))
-            end = Track(*(column[part] for column in windows.end))
+            begin = EstimatedTrack(*(column[part] for column in windows.begin))
+            end = EstimatedTrack(*(column[part] for column in windows.end))
             height = None if name == "on wheels" else stood
             try:
                 predictions[name] = _predict(recording, params, begin, end, height)
@@ -116,15 +116,15 @@ def _windows(result: Replay, params: VehicleParameters) -> tuple[_Windows, list[
 
     used = begin_near & end_near & (driven | free)
     found = _Windows(
-        Track(*(column[used] for column in begin)),
-        Track(*(column[used] for column in end)),
+        EstimatedTrack(*(column[used] for column in begin)),
+        EstimatedTrack(*(column[used] for column in end)),
         driven[used],
     )
     short = [] if used.any() else [f"model: no {WINDOW:g} s on wheels or in the air throughout"]
     return found, short
 
 
-def _motion(result: Replay) -> Track:
+def _motion(result: Replay) -> EstimatedTrack:
     """Return the recorded motion: the reference's, or the estimated one."""
     errors = result.errors
     if errors is None or not np.isfinite(errors.velocity).all():
@@ -139,7 +139,11 @@ def _motion(result: Replay) -> Track:
 
 
 def _predict(
-    recording: Recording, params: VehicleParameters, begin: Track, end: Track, stood: float | None
+    recording: Recording,
+    params: VehicleParameters,
+    begin: EstimatedTrack,
+    end: EstimatedTrack,
+    stood: float | None,
 ) -> Prediction:
     """Simulate windows of one kind, and compare their ends.
 
@@ -168,7 +172,7 @@ def _first_states(
     recording: Recording,
     params: VehicleParameters,
     model: AmphibiousModel,
-    begin: Track,
+    begin: EstimatedTrack,
     stood: float | None,
 ) -> ModelState:
     """Return the states at the begins of windows; `stood`: see `_predict`.

@@ -64,7 +64,7 @@ class Innovations:
         return float((self.nis > self.bound).mean())
 
 
-class Track(NamedTuple):
+class EstimatedTrack(NamedTuple):
     """Estimates of a replay. World axes ENU, body axes FLU."""
 
     time: Floats
@@ -79,10 +79,10 @@ class Track(NamedTuple):
     covariance: Floats
     """Covariances of position, velocity and attitude error, (k, 9, 9)."""
 
-    def at(self, time: Floats) -> tuple[Track, Bools]:
+    def at(self, time: Floats) -> tuple[EstimatedTrack, Bools]:
         """Return the estimates at other times, and at which of them there are estimates near."""
         pairs = _Neighbours.of(self.time, time)
-        found = Track(
+        found = EstimatedTrack(
             time,
             pairs.between(self.position),
             pairs.turned(self.orientation),
@@ -152,7 +152,7 @@ class Replay:
     """Result of a replay."""
 
     recording: Recording
-    track: Track
+    track: EstimatedTrack
     innovations: dict[str, Innovations]
     """By measurement."""
     errors: Errors | None
@@ -203,7 +203,7 @@ def replay_recording(
     if len(kept) < 2:
         raise ConfigError(f"{recording.name}: {_why_not_aligned(recording, parameters)}")
     seconds = clock.perf_counter() - begin
-    track = Track(*(np.array(column) for column in zip(*kept, strict=True)))
+    track = EstimatedTrack(*(np.array(column) for column in zip(*kept, strict=True)))
     imu = recording.readings["imu"].time
     errors = None
     if recording.reference is not None:
@@ -266,7 +266,7 @@ def _alignment_of(recording: Recording) -> str:
     return "position" if "gps" in recording.readings else "heading"
 
 
-def compare(track: Track, reference: ReferenceTrack, alignment: str) -> Errors:
+def compare(track: EstimatedTrack, reference: ReferenceTrack, alignment: str) -> Errors:
     """Return the errors of estimates against a reference.
 
     `alignment`: `none`; `position`, by the mean difference; or `heading`, by mean difference and
@@ -282,7 +282,7 @@ def compare(track: Track, reference: ReferenceTrack, alignment: str) -> Errors:
             f"the reference has stamps of {reference.time[0]:.1f} … {reference.time[-1]:.1f} s, "
             f"estimates {track.time[0]:.1f} … {track.time[-1]:.1f} s; expected common times"
         )
-    found = Track(*(column[near] for column in track))
+    found = EstimatedTrack(*(column[near] for column in track))
     reference = ReferenceTrack(
         found.time,
         pairs.between(reference.position)[near],
@@ -307,7 +307,9 @@ def compare(track: Track, reference: ReferenceTrack, alignment: str) -> Errors:
     )
 
 
-def _moved(found: Track, reference: ReferenceTrack, alignment: str) -> tuple[ReferenceTrack, str]:
+def _moved(
+    found: EstimatedTrack, reference: ReferenceTrack, alignment: str
+) -> tuple[ReferenceTrack, str]:
     """Return the reference in the world of the estimates, and how it got there."""
     if alignment == "none":
         return reference, "as recorded"

@@ -48,7 +48,7 @@ class Tick(NamedTuple):
     wheels: WheelCommand
 
 
-class Finding(NamedTuple):
+class DetectedFault(NamedTuple):
     """A part that the vehicle itself has found at fault."""
 
     time: float
@@ -81,7 +81,7 @@ class ClosedLoopRun:
     ticks: tuple[Tick, ...] = ()
     """All ticks, if they were kept."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[DetectedFault, ...] = ()
     """Parts found at fault on board, by time."""
 
     @property
@@ -189,7 +189,7 @@ class _ClosedLoop:
         self._faults: dict[str, str] = {}
         """Parts at fault, as estimator and controllers see them."""
 
-        self.findings: list[Finding] = []
+        self.findings: list[DetectedFault] = []
 
         self._sample_every = max(1, round(SAMPLE_PERIOD / self._simulation.period))
         self.guide = self._aboard.guide
@@ -256,7 +256,7 @@ class _ClosedLoop:
             text = faults.get(part, f"{part} is sound again")
             self.recorder.log.append((time, text))
             if part in faults:
-                self.findings.append(Finding(time, part, text))
+                self.findings.append(DetectedFault(time, part, text))
 
     def sample(self) -> None:
         """Keep the state and the estimate, and log what is at fault."""

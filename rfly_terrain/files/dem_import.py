@@ -126,8 +126,8 @@ class ImportFacts:
 
 
 @dataclass(frozen=True)
-class Target:
-    """Layout of the map: a sample in the centre of each cell of a grid, row 0 in the north."""
+class TargetGrid:
+    """Grid of the map: a sample in the centre of each cell of a grid, row 0 in the north."""
 
     crs: CRS
     grid: Grid
@@ -145,7 +145,7 @@ class Target:
 class OwnCells:
     """A raster's own cells as those of a map."""
 
-    target: Target
+    target: TargetGrid
     largest_shift: float
     """Distance, m, between a cell and where x east and y north say that it is, at most."""
     is_shifted: bool
@@ -199,7 +199,7 @@ def import_dem(
         raster = RasterHeights(dataset, band, raster_crs, scale, nodata)
 
         # where the map lies
-        layout = Layout(path, raster, resolution, size)
+        layout = RasterLayout(path, raster, resolution, size)
         latitude, longitude = layout.center() if center is None else center
         longitude -= 360.0 * round(longitude / 360.0)
         own = layout.own_cells(center, is_asked=keep_cells)
@@ -257,7 +257,7 @@ def raster_grid(dataset: DatasetReader, path: StrPath) -> RasterGrid:
     crs = coordinate_system(dataset, None, path)
     band = band_of_heights(dataset, None, path)
     scale = height_scale(dataset, band, crs, None, path)
-    layout = Layout(path, RasterHeights(dataset, band, crs, scale, None), None, None)
+    layout = RasterLayout(path, RasterHeights(dataset, band, crs, scale, None), None, None)
     own = layout.own_cells(None)
     if own is None or own.is_shifted:
         off = "" if own is None else f": they are up to {own.largest_shift:,.1f} m off"
@@ -355,7 +355,7 @@ def _unknown_unit_in(dataset: DatasetReader, band: int, crs: CRS, unit: str | No
 
 
 @dataclass(frozen=True)
-class Layout:
+class RasterLayout:
     """A raster, the requested part of it, and where the map's cells lie in it."""
 
     path: StrPath
@@ -451,18 +451,18 @@ class Layout:
         if self.size is not None and (is_asked or not is_shifted):
             self._check_size(raster.crs, origin)
         place = None if is_shifted else (latitude, longitude)
-        target = Target(raster.crs, grid, origin, place, (rows[0], columns[0]))
+        target = TargetGrid(raster.crs, grid, origin, place, (rows[0], columns[0]))
         return OwnCells(target, largest, is_shifted)
 
     def target(
         self, own: OwnCells | None, latitude: float, longitude: float, *, is_asked: bool = False
-    ) -> Target:
+    ) -> TargetGrid:
         """Return the map's cells about a place: the raster's own ones if they may stay."""
         if own is not None and (is_asked or not own.is_shifted):
             return own.target
         return self.local_grid(latitude, longitude)
 
-    def local_grid(self, latitude: float, longitude: float) -> Target:
+    def local_grid(self, latitude: float, longitude: float) -> TargetGrid:
         """Return a grid about a place in its own projection, with a cell centre there."""
         local = local_crs(latitude, longitude)
         if self.size is not None:
@@ -489,7 +489,7 @@ class Layout:
         rows = max(0, south + north + 1)
         columns = max(0, west + east + 1)
         grid = Grid(rows, columns, step, -step, *corner)
-        return Target(local, grid, (0.0, 0.0), (latitude, longitude))
+        return TargetGrid(local, grid, (0.0, 0.0), (latitude, longitude))
 
     def edge(self, target: CRS) -> Floats:
         """Return points of the line through the outermost cell centres, (2, n), in a system."""
@@ -577,7 +577,7 @@ class Layout:
             near = near - turn * np.round((near - raster_x) / turn)
         return self.raster.cells(own_x[:-1], own_y[:-1], near)
 
-    def _part_under(self, target: Target, grid: Grid, margin: float) -> tuple[range, range]:
+    def _part_under(self, target: TargetGrid, grid: Grid, margin: float) -> tuple[range, range]:
         """Return the rows and columns of the raster under a part of the map's grid."""
         if target.own_cells is not None:
             row, column = target.own_cells
@@ -595,7 +595,7 @@ class Layout:
             columns_under = _range_around(columns, None, margin)
         return _range_around(rows, self.raster.rows, margin), columns_under
 
-    def find_gaps(self, target: Target, progress: Progress) -> Gaps:
+    def find_gaps(self, target: TargetGrid, progress: Progress) -> Gaps:
         """Return the cells without a height under the map; the raster then knows what is none."""
         raster = self.raster
         rows, columns = self._part_under(target, target.grid, 1)
@@ -629,7 +629,7 @@ class Layout:
         return search.result()
 
     def read(
-        self, target: Target, resampling: Resampling, progress: Progress
+        self, target: TargetGrid, resampling: Resampling, progress: Progress
     ) -> NDArray[np.float32]:
         """Return heights, m, (columns, rows), NaN without data.
 
@@ -645,14 +645,14 @@ class Layout:
             progress((row * whole.columns + (column + grid.columns) * grid.rows) / heights.size)
         return heights
 
-    def finer(self, target: Target) -> float:
+    def finer(self, target: TargetGrid) -> float:
         """Return the side of the raster's cells in those of the map, 1 at most."""
         if target.own_cells is not None:
             return 1.0
         return min(1.0, self.cell_side() / target.grid.step_x)
 
     def part(
-        self, target: Target, row: int, column: int, grid: Grid, resampling: Resampling
+        self, target: TargetGrid, row: int, column: int, grid: Grid, resampling: Resampling
     ) -> NDArray[np.float32]:
         """Return heights of the part of the map that begins at a cell, m, rows from the north.
 
@@ -668,7 +668,7 @@ class Layout:
         )
 
     def _warped(
-        self, target: Target, grid: Grid, resampling: Resampling, finer: float
+        self, target: TargetGrid, grid: Grid, resampling: Resampling, finer: float
     ) -> NDArray[np.float32]:
         """Return heights of a part of the map, m, (rows, columns) from the north."""
         rows, columns = self._part_under(target, grid, KERNEL / finer)
@@ -715,7 +715,7 @@ class Layout:
             tile[:, first : first + STRIP_COLUMNS] = strip
         return tile
 
-    def share(self, target: Target) -> float:
+    def share(self, target: TargetGrid) -> float:
         """Return the share of the raster's area that the map covers; 1 for a requested part."""
         if self.size is not None or target.own_cells is not None:
             return 1.0
@@ -771,7 +771,7 @@ def _cells_within(middle: float, count: float, most: int) -> range:
 
 def _height_map(
     heights: NDArray[np.float32],
-    target: Target,
+    target: TargetGrid,
     origin_altitude: float | Literal["ground"],
     name: str,
 ) -> HeightMap:

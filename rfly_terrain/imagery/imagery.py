@@ -60,7 +60,7 @@ _FLATTEST = 1e-3
 
 
 @dataclass(frozen=True)
-class Placement:
+class PicturePlacement:
     """Way from positions on a terrain to a picture's pixels."""
 
     inverse: Floats
@@ -92,7 +92,7 @@ class Placement:
 class Imagery:
     """Colours of a terrain's ground. Several threads may ask at once."""
 
-    def __init__(self, picture: PictureFile, placement: Placement, terrain: Terrain) -> None:
+    def __init__(self, picture: PictureFile, placement: PicturePlacement, terrain: Terrain) -> None:
         self.name = Path(picture.path).name
         self._picture = picture
         self._placement = placement
@@ -283,7 +283,7 @@ def _sampled(source: NDArray[np.uint8], column: Floats, row: Floats) -> NDArray[
     return np.rint(np.minimum(mixed, 255.0)).astype(np.uint8)
 
 
-def _own_placement(picture: PictureFile, origin: GeoPoint) -> Placement:
+def _own_placement(picture: PictureFile, origin: GeoPoint) -> PicturePlacement:
     """Return where a picture lies by its own coordinate system."""
     crs = picture.crs
     if crs is None or not (crs.is_projected or crs.is_geographic):
@@ -299,7 +299,7 @@ def _own_placement(picture: PictureFile, origin: GeoPoint) -> Placement:
     to_own = np.reshape(picture.transform[:6], (2, 3))
     middle_x, _ = to_own @ (picture.columns / 2, picture.rows / 2, 1.0)
     turn = 2.0 * math.pi / crs.units_factor[1] if crs.is_geographic else 0.0
-    return Placement(_inverse(to_own), origin, crs, turn, float(middle_x))
+    return PicturePlacement(_inverse(to_own), origin, crs, turn, float(middle_x))
 
 
 def check_picture(path: StrPath) -> None:
@@ -319,7 +319,7 @@ def _table_of(path: Path) -> Path:
     return table
 
 
-def _placement_by_points(path: Path, origin: Callable[[], GeoPoint]) -> Placement:
+def _placement_by_points(path: Path, origin: Callable[[], GeoPoint]) -> PicturePlacement:
     """Return where a picture lies by the three points of the table next to it."""
     table = _table_of(path)
     with terrain_file_errors(table):
@@ -349,7 +349,7 @@ def _placement_by_points(path: Path, origin: Callable[[], GeoPoint]) -> Placemen
             f"{table}: the points are on a line, or would show the picture mirrored: compare "
             "columns with rows, which count from the top, and x with y"
         )
-    return Placement(_inverse(to_own))
+    return PicturePlacement(_inverse(to_own))
 
 
 def _inverse(to_own: Floats) -> Floats:

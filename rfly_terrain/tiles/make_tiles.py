@@ -29,9 +29,9 @@ from rfly_common.geodesy import geo_point
 from rfly_common.threads.processes import in_parallel
 from rfly_terrain.files.dem_import import (
     STRIP_COLUMNS,
-    Layout,
+    RasterLayout,
     Resampling,
-    Target,
+    TargetGrid,
     check_arguments,
     check_grid,
 )
@@ -79,8 +79,8 @@ class TilePlan:
     """Places of the samples of tiles in their sources."""
 
     sources: Sources
-    layout: Layout
-    target: Target
+    layout: RasterLayout
+    target: TargetGrid
     grid: TileGrid
     folder: Path
     resampling: Resampling

@@ -25,7 +25,13 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import StrPath
-from rfly_terrain.files.dem_import import KERNEL, STRIP_COLUMNS, Layout, Resampling, Target
+from rfly_terrain.files.dem_import import (
+    KERNEL,
+    STRIP_COLUMNS,
+    RasterLayout,
+    Resampling,
+    TargetGrid,
+)
 from rfly_terrain.files.raster_file import RasterHeights
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.tiles.mosaic import Mosaic, MosaicOptions, SourceFile
@@ -68,11 +74,11 @@ class Sources:
         if len(grids) > 1:  # what no file has is no part of a mosaic then
             options = replace(options, outside=None)
         self.mosaics: list[Mosaic] = []
-        self._layouts: list[Layout] = []
+        self._layouts: list[RasterLayout] = []
         near = 0.0
         for files in grids:
             self.mosaics.append(Mosaic(files, options, near))
-            self._layouts.append(Layout(files[0].path, self.mosaics[-1], None, None))
+            self._layouts.append(RasterLayout(files[0].path, self.mosaics[-1], None, None))
             near = self._layouts[0].center()[1] / 360.0
         self._sides = [layout.cell_side() for layout in self._layouts]
 
@@ -85,7 +91,7 @@ class Sources:
             for number, file in enumerate(mosaic.files)
         ]
 
-    def layout(self, resolution: float | None, size: tuple[float, float] | None) -> Layout:
+    def layout(self, resolution: float | None, size: tuple[float, float] | None) -> RasterLayout:
         """Return where a map lies: by default in the largest rectangle that has files everywhere.
 
         The cells are those of the finest files, if `resolution` does not say otherwise.
@@ -94,18 +100,18 @@ class Sources:
         if len(self.mosaics) > 1:
             resolution = resolution or float(f"{min(self._sides):.4g}")
             raster = self._frame(is_whole=size is not None or self._outside is not None)
-        return Layout(self.name, raster, resolution, size)
+        return RasterLayout(self.name, raster, resolution, size)
 
     def part(
         self,
-        layout: Layout,
-        target: Target,
+        layout: RasterLayout,
+        target: TargetGrid,
         row: int,
         column: int,
         grid: Grid,
         resampling: Resampling,
     ) -> NDArray[np.float32]:
-        """Return heights of the part of a map that begins at a cell, as `Layout.part` does."""
+        """Return heights of a map's part that begins at a cell, as `RasterLayout.part` does."""
         if len(self.mosaics) == 1:
             return layout.part(target, row, column, grid, resampling)
         part = _Part(target.crs, target.origin, grid, target.grid.step_x)

@@ -72,7 +72,7 @@ Value = TypeVar("Value")
 Found = TypeVar("Found")
 
 
-class Box(NamedTuple):
+class IndexBox(NamedTuple):
     """Rectangle of samples, or of tiles."""
 
     rows: range
@@ -83,7 +83,7 @@ class Box(NamedTuple):
         """Number of samples or tiles."""
         return len(self.rows) * len(self.columns)
 
-    def holds(self, other: Box) -> bool:
+    def holds(self, other: IndexBox) -> bool:
         """Return whether all of another box is in this one."""
         return all(
             mine.start <= its.start and its.stop <= mine.stop
@@ -166,7 +166,7 @@ class TiledHeightMap(Terrain):
         self._lock = threading.Lock()
         self._tiles: _Recent[tuple[int, int], NDArray[np.float32]] = _Recent(samples)
         self._faults: dict[tuple[int, int], TerrainError] = {}
-        self._blocks: _Recent[Box, HeightMap] = _Recent(samples * 12.0 / 13.0)
+        self._blocks: _Recent[IndexBox, HeightMap] = _Recent(samples * 12.0 / 13.0)
         most = min(samples / SHARE_OF_BLOCK, MAX_CELLS / 2) / self._tile**2
         self._most_tiles = max(FEW_TILES, int(most))
 
@@ -194,7 +194,7 @@ class TiledHeightMap(Terrain):
     def prepare(self, x: Floats, y: Floats) -> None:
         """Read the tiles that queries at points need; one that has failed is not tried again."""
 
-        def find(need: Box) -> None:
+        def find(need: IndexBox) -> None:
             if need.size > SAMPLES_OF_POINT or self._fault_in(self._tiles_around(need)) is None:
                 self._block(need)
 
@@ -217,7 +217,7 @@ class TiledHeightMap(Terrain):
             middle = (place - origin) / step
             first = round(min(max(middle - (most - 1) / 2, 0.0), count - most))
             parts.append(range(first, first + most))
-        return self._map_of(Box(*parts))
+        return self._map_of(IndexBox(*parts))
 
     def detail(self, region: Region, samples: int, tell: Callable[[str], None]) -> HeightMap:
         """Return about `samples` means of heights a side of a region; see `Terrain.detail`."""
@@ -282,7 +282,7 @@ class TiledHeightMap(Terrain):
 
         Raises ValueError for a region with too few or too many samples.
         """
-        samples = Box(*(range(part.start, part.stop) for part in selected(self, region)))
+        samples = IndexBox(*(range(part.start, part.stop) for part in selected(self, region)))
         if samples.size > MAX_CELLS:
             raise ValueError(
                 f"{samples.size:,} samples, expected at most {MAX_CELLS:,}: name a smaller region"
@@ -432,7 +432,7 @@ class TiledHeightMap(Terrain):
         self,
         x: tuple[NDArray[Any], NDArray[Any]],
         y: tuple[NDArray[Any], NDArray[Any]],
-        find: Callable[[Box], Found],
+        find: Callable[[IndexBox], Found],
         spare: int = 0,
     ) -> Iterator[tuple[slice | NDArray[np.intp], Found]]:
         """Yield indices of rectangles that one block may serve, and what `find` has for them.
@@ -468,11 +468,13 @@ class TiledHeightMap(Terrain):
             numbers = np.arange(x[0].size)[chosen]
             waiting += [numbers[is_low], numbers[~is_low]]
 
-    def _fits(self, need: Box, count: int) -> bool:
+    def _fits(self, need: IndexBox, count: int) -> bool:
         """Return whether one block may serve that many points or rays."""
         return self._tiles_around(need).size <= min(self._most_tiles, max(FEW_TILES, count))
 
-    def _needed(self, west: float, east: float, south: float, north: float, spare: int = 0) -> Box:
+    def _needed(
+        self, west: float, east: float, south: float, north: float, spare: int = 0
+    ) -> IndexBox:
         """Return the samples of the cells in a rectangle; those of the edge for one beyond it.
 
         spare: number of samples to add on each side, where the map goes on.
@@ -485,9 +487,9 @@ class TiledHeightMap(Terrain):
             first = int(min(max((low - origin) / step, 0.0), samples - 2))
             last = int(min(max((high - origin) / step, 0.0), samples - 2))
             parts.append(range(max(first - spare, 0), min(last + 2 + spare, samples)))
-        return Box(*parts)
+        return IndexBox(*parts)
 
-    def _tiles_around(self, need: Box) -> Box:
+    def _tiles_around(self, need: IndexBox) -> IndexBox:
         """Return the tiles that hold samples.
 
         Large boxes are widened to a coarser grid, so that places that move do not need a new block
@@ -498,18 +500,18 @@ class TiledHeightMap(Terrain):
             coarse = max(1, (1 << len(own).bit_length() - 1) >> 1)
             end = min(-(-own.stop // coarse) * coarse, -(-samples // self._tile))
             parts.append(range(own.start // coarse * coarse, end))
-        return Box(*parts)
+        return IndexBox(*parts)
 
-    def _tiles_of(self, samples: Box) -> Box:
+    def _tiles_of(self, samples: IndexBox) -> IndexBox:
         """Return the tiles that hold samples, and no more."""
-        return Box(*(range(k.start // self._tile, -(-k.stop // self._tile)) for k in samples))
+        return IndexBox(*(range(k.start // self._tile, -(-k.stop // self._tile)) for k in samples))
 
-    def _found(self, need: Box) -> HeightMap | None:
+    def _found(self, need: IndexBox) -> HeightMap | None:
         """Return a block that holds samples."""
         key = next((key for key in reversed(self._blocks.values) if key.holds(need)), need)
         return self._blocks.get(key)
 
-    def _block(self, need: Box) -> HeightMap:
+    def _block(self, need: IndexBox) -> HeightMap:
         """Return a block that holds samples; its tiles are read if they have to be.
 
         One that could not be read the last time is read again for a single point only.
@@ -524,7 +526,7 @@ class TiledHeightMap(Terrain):
         if fault is not None and need.size > SAMPLES_OF_POINT:
             raise type(fault)(str(fault))
         ends = [part.stop * self._tile for part in tiles]
-        samples = Box(
+        samples = IndexBox(
             range(tiles.rows.start * self._tile, min(ends[0], self.rows)),
             range(tiles.columns.start * self._tile, min(ends[1], self.columns)),
         )
@@ -536,19 +538,19 @@ class TiledHeightMap(Terrain):
             self._blocks.put(samples, block, samples.size)
         return block
 
-    def _fault_in(self, tiles: Box) -> TerrainError | None:
+    def _fault_in(self, tiles: IndexBox) -> TerrainError | None:
         """Return why one of the tiles could not be read the last time; None: all could."""
         faults = (self._faults.get(tile) for tile in itertools.product(*tiles))
         return next(filter(None, faults), None) if self._faults else None
 
-    def _check_held(self, need: Box) -> None:
+    def _check_held(self, need: IndexBox) -> None:
         """Raise TerrainError if a block has to be read from files."""
         if self._found(need) is None:
             tiles = itertools.product(*self._tiles_around(need))
             if not all(tile in self._tiles.values for tile in tiles):
                 raise TerrainError("not in memory")
 
-    def _map_of(self, samples: Box) -> HeightMap:
+    def _map_of(self, samples: IndexBox) -> HeightMap:
         """Return samples as a map in memory."""
         rows, columns = samples
         heights = np.empty((len(rows), len(columns)), np.float32)

@@ -29,7 +29,7 @@ from rfly_common.arrays import Bools, Floats, Ints
 from rfly_common.errors import ConfigError
 from rfly_trajectory.avoidance.avoidance import CLIMB, MEMORY, SPEED, STEP, TURN
 from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance, Instant, velocity_of
-from rfly_trajectory.fleet.area_shards import Area
+from rfly_trajectory.fleet.area_shards import ShardArea
 from rfly_trajectory.fleet.fleet import Fleet
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class OffPlan(NamedTuple):
 
     step: int
     """Steps of STEP since the start of the fleet's time."""
-    area: Area
+    area: ShardArea
     ids: Ints
     """Ids, (k,)."""
     on_track: Bools
@@ -74,8 +74,8 @@ class AreaAvoidance(FleetAvoidance):
         fleet: Fleet,
         time: float,
         solids: Solids | None,
-        area: Area,
-        other_areas: Callable[[], Sequence[Area]],
+        area: ShardArea,
+        other_areas: Callable[[], Sequence[ShardArea]],
     ) -> None:
         self.area = area
         self._other_areas = other_areas

@@ -299,7 +299,12 @@ class Avoidance:
         `wish` (n, 4): course, rad, speed, m/s, climb, m/s, and rate of the course, rad/s. Those
         that are `exact` (n,) go to the state of `plan` (n, 7) instead, if that is safe.
         """
-        from rfly_trajectory.kernels.avoidance_kernels import Memory, Plans, Scene, keep_clear
+        from rfly_trajectory.kernels.avoidance_kernels import (
+            AvoidanceMemory,
+            Plans,
+            Surroundings,
+            keep_clear,
+        )
 
         n = len(self)
         wishes = _checked("wish", wish, (n, 4), float)
@@ -311,9 +316,9 @@ class Avoidance:
 
         keep_clear(
             self.able,
-            Memory(self.state, self._choice, self._waited, self._backing),
+            AvoidanceMemory(self.state, self._choice, self._waited, self._backing),
             Plans(wishes, planned, is_exact),
-            Scene(self._ground, self._prisms, strangers, motion),
+            Surroundings(self._ground, self._prisms, strangers, motion),
             self.time_step,
             self._places(planned),
             self.action,

@@ -44,7 +44,7 @@ SAME_TIME_NS = 100_000_000
 """Difference of two hosts' times, ns, that is told, with the way of the message."""
 
 
-class Area(NamedTuple):
+class ShardArea(NamedTuple):
     """Rectangle of `map`, m; the sides at x0 and y0 belong to it, those at x1 and y1 don't."""
 
     x0: float
@@ -66,7 +66,7 @@ class Area(NamedTuple):
         sides = self._sides
         return np.asarray(((sides[:2] <= steps) & (steps < sides[2:])).all(axis=1))
 
-    def overlaps(self, other: Area) -> bool:
+    def overlaps(self, other: ShardArea) -> bool:
         """Return whether a place is in both."""
         mine = self._sides
         theirs = other._sides
@@ -74,7 +74,7 @@ class Area(NamedTuple):
         return bool((low < np.minimum(mine[2:], theirs[2:])).all())
 
 
-def area_of(values: Sequence[float]) -> Area | None:
+def area_of(values: Sequence[float]) -> ShardArea | None:
     """Return an area of the numbers x0, y0, x1, y1, m, which may be infinite; None for none.
 
     Raises ConfigError for any other.
@@ -88,10 +88,10 @@ def area_of(values: Sequence[float]) -> Area | None:
             f"area: [{shown}], expected x0, y0, x1, y1 in m with x0 < x1 and y0 < y1, such as "
             "-inf, -inf, 0, inf for everything west of x = 0"
         )
-    return Area(*map(float, values))
+    return ShardArea(*map(float, values))
 
 
-def checked_area(values: Sequence[float], *, shard: str, per_vehicle: str) -> Area | None:
+def checked_area(values: Sequence[float], *, shard: str, per_vehicle: str) -> ShardArea | None:
     """Return the area of a node's parameters; None without one.
 
     Raises ConfigError for a wrong area, and for parameters that go with none.
@@ -122,7 +122,7 @@ class Report(NamedTuple):
     """Fully qualified name of the node."""
     stamp_ns: int
     """The node's time, ns."""
-    area: Area
+    area: ShardArea
     fleet: str
     """Name of the whole fleet; "" says that the node ends."""
     checksum: int
@@ -146,11 +146,11 @@ class Misfit(Enum):
     OVERLAP = "has an area that overlaps: vehicles in both come twice"
 
 
-class Problem(NamedTuple):
+class ShardProblem(NamedTuple):
     """A node that does not fit to this one."""
 
     source: str
-    area: Area
+    area: ShardArea
     misfit: Misfit
 
     def __str__(self) -> str:
@@ -182,11 +182,13 @@ class AreaShards:
     Arrivals are timed by `now`, s, which never goes back.
     """
 
-    def __init__(self, source: str, area: Area, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, source: str, area: ShardArea, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self.source = source
         self.area = area
         self._now = now
-        self._known: dict[tuple[str, Area], _Known] = {}
+        self._known: dict[tuple[str, ShardArea], _Known] = {}
         self._sent: list[int] = []
 
     def sent(self, report: Report) -> None:
@@ -226,15 +228,15 @@ class AreaShards:
         lost = left & _held([each.area for each in dead], places)
         return Uncovered(lost, left & ~lost)
 
-    def problems(self, own: Report) -> list[Problem]:
+    def problems(self, own: Report) -> list[ShardProblem]:
         """Return the living nodes that do not fit to this one, whose report is given."""
         living = self.others()[0]
         known = (self._known[each.source, each.area] for each in living)
         misfits = ((each.report, _misfit(own, each)) for each in known)
-        return [Problem(each.source, each.area, misfit) for each, misfit in misfits if misfit]
+        return [ShardProblem(each.source, each.area, misfit) for each, misfit in misfits if misfit]
 
 
-def _held(areas: Sequence[Area], places: Floats) -> Bools:
+def _held(areas: Sequence[ShardArea], places: Floats) -> Bools:
     """Return which places (n, 2) any of the areas holds."""
     held = np.zeros(len(places), bool)
     for area in areas:

@@ -88,7 +88,7 @@ BACK_OFF_ROOM = 0.9
 """Time for which the way behind has to be free for that, s."""
 
 
-class Scene(NamedTuple):
+class Surroundings(NamedTuple):
     """All that is not one of the vehicles."""
 
     ground: GroundGrid
@@ -112,7 +112,7 @@ class Plans(NamedTuple):
     """True for vehicles that go to a state exactly if that is safe, (n,)."""
 
 
-class Memory(NamedTuple):
+class AvoidanceMemory(NamedTuple):
     """What n vehicles keep from step to step."""
 
     state: Floats
@@ -183,7 +183,9 @@ def fallback_reach(able: AbilityTable, i: int, state: State, dt: float) -> float
 
 
 @inner_kernel
-def ways_of(able: AbilityTable, memory: Memory, scene: Scene, dt: float, places: int) -> _Ways:
+def ways_of(
+    able: AbilityTable, memory: AvoidanceMemory, scene: Surroundings, dt: float, places: int
+) -> _Ways:
     """Return the present fallbacks and intents of all vehicles."""
     n = len(memory.state)
     ways = _Ways(
@@ -224,7 +226,7 @@ def find_near(
     states: Floats,
     ways: _Ways,
     grid: CellGrid,
-    scene: Scene,
+    scene: Surroundings,
     able: AbilityTable,
     near: _Near,
 ) -> Counts:
@@ -302,7 +304,7 @@ def first_conflict(
     i: int,
     intent: Floats,
     ways: _Ways,
-    scene: Scene,
+    scene: Surroundings,
     near: _Near,
     counts: Counts,
     waited: float,
@@ -361,7 +363,7 @@ def is_safe(
     last: int,
     circle: float,
     ways: _Ways,
-    scene: Scene,
+    scene: Surroundings,
     near: _Near,
     counts: Counts,
 ) -> bool:
@@ -411,7 +413,7 @@ def room_beside_strangers(
     way: Floats,
     last: int,
     circle: float,
-    scene: Scene,
+    scene: Surroundings,
     near: _Near,
     count: int,
     dt: float,
@@ -472,10 +474,10 @@ def write_trial(
 def best_option(
     able: AbilityTable,
     i: int,
-    memory: Memory,
+    memory: AvoidanceMemory,
     plans: Plans,
     ways: _Ways,
-    scene: Scene,
+    scene: Surroundings,
     near: _Near,
     counts: Counts,
     dt: float,
@@ -547,10 +549,10 @@ def best_option(
 def take_step(
     able: AbilityTable,
     i: int,
-    memory: Memory,
+    memory: AvoidanceMemory,
     plans: Plans,
     ways: _Ways,
-    scene: Scene,
+    scene: Surroundings,
     near: _Near,
     counts: Counts,
     dt: float,
@@ -649,7 +651,7 @@ def order_of_steps(waited: Floats) -> Ints:
 
 
 @inner_kernel
-def time_to_back_off(i: int, memory: Memory, wished: float, dt: float) -> float:
+def time_to_back_off(i: int, memory: AvoidanceMemory, wished: float, dt: float) -> float:
     """Return the time for which vehicle i goes on backing off after a step, s; 0: not at all."""
     if memory.choice[i, 1] >= 0.0 or wished < 0.0:
         return 0.0
@@ -662,9 +664,9 @@ def time_to_back_off(i: int, memory: Memory, wished: float, dt: float) -> float:
 @kernel
 def keep_clear(
     able: AbilityTable,
-    memory: Memory,
+    memory: AvoidanceMemory,
     plans: Plans,
-    scene: Scene,
+    scene: Surroundings,
     dt: float,
     places: int,
     did: Ints,

@@ -26,9 +26,9 @@ from rfly_common.ros.vehicle_msgs import states_to_msg
 from rfly_common.vehicle_states import VehicleStates
 from rfly_trajectory.fleet.area_shards import (
     PERIOD,
-    Area,
     AreaShards,
     Report,
+    ShardArea,
     Uncovered,
     area_of,
     plan_checksum,
@@ -72,7 +72,7 @@ class AreaTopics:
     def __init__(
         self,
         node: Node,
-        area: Area,
+        area: ShardArea,
         run: RunControl,
         diagnostics: Diagnostics,
         fleet_now: Callable[[], tuple[Fleet, float] | None],
@@ -113,7 +113,7 @@ class AreaTopics:
         self._from_file = len(whole)
         self.checksum = plan_checksum(whole)
 
-    def other_areas(self) -> list[Area]:
+    def other_areas(self) -> list[ShardArea]:
         """Return the areas of other nodes, also of those that are silent."""
         return [report.area for report in chain(*self.shards.others())]
 

@@ -153,7 +153,7 @@ ESTIMATE = PacketTable((STATE_SHORT, STATE_FRAME))
 
 
 @dataclass(frozen=True)
-class Motion:
+class CopterMotion:
     """Pose and velocity of a vehicle."""
 
     position: Numbers
@@ -166,13 +166,13 @@ class Motion:
     """Angular velocity, FLU, rad/s (3,); None if the packet has none."""
 
 
-def truth_motion(packet: Packet) -> Motion:
+def truth_motion(packet: Packet) -> CopterMotion:
     """Return the true motion, in the map. Raises PacketError `not_finite`."""
     rates = packet.values.get("RateB")
     return _motion(packet, "PosE", "AngEuler", "VelE", rates)
 
 
-def estimated_motion(packet: Packet) -> Motion:
+def estimated_motion(packet: Packet) -> CopterMotion:
     """Return the estimated motion, from the vehicle's start point. Raises PacketError `not_finite`.
 
     The packet must have one: `has_estimate`.
@@ -261,7 +261,7 @@ def _checked(place: Sequence[float]) -> GeoPoint | None:
 
 def _motion(
     packet: Packet, position: str, euler: str, velocity: str, rates_frd: Numbers | None
-) -> Motion:
+) -> CopterMotion:
     numbers = (*packet[position], *packet[euler], *packet[velocity], *(rates_frd or ()))
     if not all(map(math.isfinite, numbers)):
         raise PacketError("not_finite", f"{packet.name}: a number is NaN or infinite")
@@ -272,7 +272,7 @@ def _motion(
     if rates_frd is not None:
         forward, right, down = rates_frd
         rates = (forward, 0.0 - right, 0.0 - down)
-    return Motion(place, quat, tuple(along_axes), rates)
+    return CopterMotion(place, quat, tuple(along_axes), rates)
 
 
 class ControlMode(IntEnum):

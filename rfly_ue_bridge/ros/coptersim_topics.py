@@ -33,7 +33,7 @@ from rfly_ue_bridge.codec.coptersim import (
     STATE_FRAME,
     TRUTH,
     UE4_CMD_GPS,
-    Motion,
+    CopterMotion,
     estimated_motion,
     has_estimate,
     hit_vehicle,
@@ -249,7 +249,7 @@ class CopterSimTopics:
             self._on_start()
 
 
-def _odometry(motion: Motion, child: str) -> Any:
+def _odometry(motion: CopterMotion, child: str) -> Any:
     """Return a message without a header; unknown rates have `UNKNOWN_VARIANCE`."""
     message = Odometry(child_frame_id=child)
     position = message.pose.pose.position

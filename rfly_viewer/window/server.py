@@ -47,7 +47,8 @@ from rfly_viewer.scene.state_batches import StateBatch, counted, read_batches
 from rfly_viewer.scene.vehicle_table import WorldPoses
 from rfly_viewer.window.cameras import Cameras
 from rfly_viewer.window.connections import open_server
-from rfly_viewer.window.panel import Panel, Readouts
+from rfly_viewer.window.panel import Panel
+from rfly_viewer.window.readouts import Readouts
 from rfly_viewer.wire.feedback_sender import FeedbackSender
 from rfly_viewer.wire.listener import Feed, Listener, Playback, SensorRequest
 

@@ -64,7 +64,7 @@ def test_the_bar_grows_with_each_kernel_and_is_full_at_the_end(compiled, monkeyp
     monkeypatch.setattr(
         warm_up, "progress_bar", lambda text, says: contextlib.nullcontext(shares.append)
     )
-    monkeypatch.setattr(warm_up, "PARTS", {name: warm_up.Part(4, ()) for name in ("a", "b")})
+    monkeypatch.setattr(warm_up, "PARTS", {name: warm_up.WarmUpPart(4, ()) for name in ("a", "b")})
     warm_up.compile_first(["a", "b"])
     # two kernels of each part's four, then the rest as the part is ready
     assert sorted(shares)[-1] == shares[-1] == 1.0
@@ -73,7 +73,7 @@ def test_the_bar_grows_with_each_kernel_and_is_full_at_the_end(compiled, monkeyp
 
 
 def test_the_set_up_counts_kernels_of_a_total_that_stays(compiled, monkeypatch, capsys):
-    monkeypatch.setattr(warm_up, "PARTS", {name: warm_up.Part(1, ()) for name in ("a", "b")})
+    monkeypatch.setattr(warm_up, "PARTS", {name: warm_up.WarmUpPart(1, ()) for name in ("a", "b")})
     monkeypatch.setattr(warm_up.os, "cpu_count", lambda: 1)
     assert warm_up.main(["a", "b"]) == 0
     # each part compiles two kernels, one more than it is known for

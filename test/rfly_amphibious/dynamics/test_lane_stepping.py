@@ -17,7 +17,7 @@ from amphibious_cases import parameters, plane
 
 from rfly_amphibious import AmphibiousModel, Controls, ModelState, Wind, dynamics
 from rfly_amphibious.dynamics import model as model_module
-from rfly_amphibious.dynamics.body_motion import corners_may_touch
+from rfly_amphibious.dynamics.body_dynamics import corners_may_touch
 from rfly_amphibious.dynamics.records import POINTS_RECORD, STATE_RECORD
 from rfly_amphibious.vehicle import state_layout
 from rfly_common.errors import DynamicsError

@@ -334,11 +334,15 @@ def test_a_port_that_is_taken_is_named_and_nothing_stays_open():
 
 
 def test_a_slow_reader_misses_the_oldest_and_gets_the_newest_latched():
-    from rfly_bringup.topic_recording.foxglove_backlog import MAX_QUEUED_BYTES, Backlog, Reader
+    from rfly_bringup.topic_recording.foxglove_backlog import (
+        MAX_QUEUED_BYTES,
+        Backlog,
+        BacklogReader,
+    )
 
     backlog = Backlog()
     backlog.latch(0, 1)
-    reader = Reader(backlog.end)
+    reader = BacklogReader(backlog.end)
     reader.subscribe(0, 7)
     reader.subscribe(1, 8)
     backlog.append(0, b"old", 0)

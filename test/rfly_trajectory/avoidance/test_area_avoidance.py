@@ -27,15 +27,19 @@ from rfly_trajectory.avoidance import avoidance
 from rfly_trajectory.avoidance.area_avoidance import MOST_APART, AreaAvoidance
 from rfly_trajectory.avoidance.avoidance import STEP
 from rfly_trajectory.avoidance.fleet_avoidance import FleetAvoidance, fleet_abilities
-from rfly_trajectory.fleet.area_shards import Area
+from rfly_trajectory.fleet.area_shards import ShardArea
 from rfly_trajectory.fleet.fleet import Fleet, Vehicle
 from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Line
 
 INF = math.inf
-WEST = Area(-INF, -INF, 0.0, INF)
-EAST = Area(0.0, -INF, INF, INF)
-THIRDS = (Area(-INF, -INF, -15.0, INF), Area(-15.0, -INF, 15.0, INF), Area(15.0, -INF, INF, INF))
+WEST = ShardArea(-INF, -INF, 0.0, INF)
+EAST = ShardArea(0.0, -INF, INF, INF)
+THIRDS = (
+    ShardArea(-INF, -INF, -15.0, INF),
+    ShardArea(-15.0, -INF, 15.0, INF),
+    ShardArea(15.0, -INF, INF, INF),
+)
 CAR = 3
 
 

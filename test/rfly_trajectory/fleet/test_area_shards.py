@@ -21,10 +21,10 @@ from rfly_trajectory.fleet.area_shards import (
     LEASE,
     MOST_NODES,
     PERIOD,
-    Area,
     AreaShards,
     Misfit,
     Report,
+    ShardArea,
     area_of,
     checked_area,
     plan_checksum,
@@ -35,8 +35,8 @@ from rfly_trajectory.motion.speed_profile import SpeedProfile
 from rfly_trajectory.paths.shapes import Circle, Line
 
 INF = math.inf
-WEST = Area(-INF, -INF, 0.0, INF)
-EAST = Area(0.0, -INF, INF, INF)
+WEST = ShardArea(-INF, -INF, 0.0, INF)
+EAST = ShardArea(0.0, -INF, INF, INF)
 PLACES = np.array([[-5.0, 1.0], [5.0, 1.0]])
 """One vehicle in the west, one in the east."""
 
@@ -74,7 +74,7 @@ class Clock:
 
 def test_an_area_holds_its_low_sides_only():
     """A vehicle of 1e-9 m, which is the arithmetic's noise, on either side of a border is on it."""
-    area = Area(0.0, 10.0, 20.0, 30.0)
+    area = ShardArea(0.0, 10.0, 20.0, 30.0)
     noise = 1e-9
     corners = [(0.0, 10.0), (20.0, 10.0), (0.0, 30.0), (20.0, 30.0)]
     for x, y in ((0.0, 0.0), (noise, -noise), (-noise, noise)):
@@ -86,11 +86,11 @@ def test_an_area_holds_its_low_sides_only():
 
 def test_areas_overlap_only_where_a_place_is_in_both():
     """Sides are compared as places are: 0.1 + 0.2 is 0.3, though not in the last bit."""
-    left = Area(0.0, 0.0, 0.1 + 0.2, 5.0)
-    assert not left.overlaps(Area(0.3, 0.0, 1.0, 5.0))
-    assert left.overlaps(Area(0.299, 0.0, 1.0, 5.0))
-    assert not left.overlaps(Area(0.0, 5.0, 1.0, INF))
-    assert Area(-INF, -INF, INF, INF).overlaps(left)
+    left = ShardArea(0.0, 0.0, 0.1 + 0.2, 5.0)
+    assert not left.overlaps(ShardArea(0.3, 0.0, 1.0, 5.0))
+    assert left.overlaps(ShardArea(0.299, 0.0, 1.0, 5.0))
+    assert not left.overlaps(ShardArea(0.0, 5.0, 1.0, INF))
+    assert ShardArea(-INF, -INF, INF, INF).overlaps(left)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_is_no_area_is_refused(values):
 
 def test_an_area_may_be_without_borders():
     assert area_of([]) is None
-    assert area_of([-INF, -INF, INF, INF]) == Area(-INF, -INF, INF, INF)
+    assert area_of([-INF, -INF, INF, INF]) == ShardArea(-INF, -INF, INF, INF)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ cuts = st.lists(
 @given(cuts, cuts, st.data())
 def test_each_place_is_in_exactly_one_area_of_a_grid(xs, ys, data):
     """Borders count too, also where one host computes a place 1e-9 m from where another does."""
-    grid = [Area(x0, y0, x1, y1) for x0, x1 in itertools.pairwise(xs)
+    grid = [ShardArea(x0, y0, x1, y1) for x0, x1 in itertools.pairwise(xs)
             for y0, y1 in itertools.pairwise(ys)]  # fmt: skip
     assert not any(a.overlaps(b) for a, b in itertools.combinations(grid, 2))
     corner = [st.sampled_from([c for c in each if math.isfinite(c)] or [0.0]) for each in (xs, ys)]
@@ -147,8 +147,8 @@ def test_each_place_is_in_exactly_one_area_of_a_grid(xs, ys, data):
 def test_at_each_fleet_time_every_vehicle_comes_from_exactly_one_node(times):
     """Nodes tick when they like, one may be dead for a while: it depends on the stamp alone."""
     whole = fleet()
-    areas = [Area(-INF, -INF, -30.0, INF), Area(-30.0, -INF, 0.0, INF),
-             Area(0.0, -INF, INF, 3.0), Area(0.0, 3.0, INF, INF)]  # fmt: skip
+    areas = [ShardArea(-INF, -INF, -30.0, INF), ShardArea(-30.0, -INF, 0.0, INF),
+             ShardArea(0.0, -INF, INF, 3.0), ShardArea(0.0, 3.0, INF, INF)]  # fmt: skip
     for t in times:
         rows = [np.flatnonzero(area.holds(whole.places(t))) for area in areas]
         states = [whole.sample(t, rows=each) for each in rows]
@@ -225,9 +225,9 @@ def test_vehicles_of_a_node_that_says_goodbye_are_in_no_area():
     west = AreaShards("/west", WEST, now=clock)
     for silence in (0.1, LEASE + 1.0):
         west.hear(report(), 0)
-        west.hear(report("/third", Area(0.0, 0.0, 1.0, 1.0)), 0)
+        west.hear(report("/third", ShardArea(0.0, 0.0, 1.0, 1.0)), 0)
         clock.now += silence
-        assert west.hear(report("/east", Area(0.0, 0.0, 9.0, 9.0))._replace(fleet=""), 0)
+        assert west.hear(report("/east", ShardArea(0.0, 0.0, 9.0, 9.0))._replace(fleet=""), 0)
         assert not west.uncovered(PLACES).outside.any()
         assert west.hear(report()._replace(fleet=""), 0)
         uncovered = west.uncovered(PLACES)
@@ -241,7 +241,7 @@ def test_a_living_node_with_a_larger_area_takes_the_vehicles_of_a_dead_one_up():
     shards = AreaShards("/west", WEST, clock)
     shards.hear(report(), 0)
     clock.now += 10.0
-    shards.hear(report("/spare", Area(-1.0, -10.0, 10.0, 10.0)), 0)
+    shards.hear(report("/spare", ShardArea(-1.0, -10.0, 10.0, 10.0)), 0)
     assert not np.concatenate(shards.uncovered(PLACES)).any()
 
 
@@ -255,8 +255,8 @@ events = st.lists(
 def test_for_any_schedule_of_reports_only_those_of_silent_nodes_are_lost(schedule):
     """Reports are lost, late or repeated: each that arrives proves that its node lived."""
     clock = Clock()
-    shards = AreaShards("/own", Area(-INF, -INF, -10.0, INF), clock)
-    areas = {"a": Area(-10.0, -INF, 0.0, INF), "b": Area(0.0, -INF, INF, INF)}
+    shards = AreaShards("/own", ShardArea(-INF, -INF, -10.0, INF), clock)
+    areas = {"a": ShardArea(-10.0, -INF, 0.0, INF), "b": ShardArea(0.0, -INF, INF, INF)}
     heard = {}
     for stamp, (event, wait) in enumerate(schedule):
         clock.now += wait
@@ -296,7 +296,7 @@ SECOND = 1_000_000_000
         ({"source": "/west"}, Misfit.SAME_NAME),
         ({"source": "/west", "area": WEST}, Misfit.SAME_NAME),
         ({"checksum": 8}, Misfit.OTHER_FLEET),
-        ({"area": Area(-1.0, 0.0, 5.0, 5.0)}, Misfit.OVERLAP),
+        ({"area": ShardArea(-1.0, 0.0, 5.0, 5.0)}, Misfit.OVERLAP),
         ({"avoidance": True}, Misfit.OTHER_AVOIDANCE),
         ({"clock": RunClock(5 * SECOND)}, None),
         ({"clock": None}, None),

@@ -22,7 +22,7 @@ from marks import exhaustively
 from rfly_common.errors import ConfigError
 from rfly_trajectory.avoidance.area_avoidance import OffPlan
 from rfly_trajectory.avoidance.fleet_avoidance import fleet_abilities
-from rfly_trajectory.fleet.area_shards import Area
+from rfly_trajectory.fleet.area_shards import ShardArea
 from rfly_trajectory.fleet.fleet_file import load_fleet
 
 pytestmark = pytest.mark.ros
@@ -239,7 +239,7 @@ def told(k=2):
     random = np.random.default_rng(k)
     return OffPlan(
         77,
-        Area(-math.inf, 0.1, 3.0, math.inf),
+        ShardArea(-math.inf, 0.1, 3.0, math.inf),
         np.arange(5, 5 + k),
         np.arange(k) % 2 == 0,
         random.random(k),

@@ -18,7 +18,7 @@ from area_harness import AreaNodes
 from fleet_harness import seconds, stamp
 
 from rfly_common.errors import ConfigError
-from rfly_trajectory.fleet.area_shards import Area, Report
+from rfly_trajectory.fleet.area_shards import Report, ShardArea
 from rfly_trajectory.fleet.run_clock import RunClock
 
 pytestmark = pytest.mark.ros
@@ -71,7 +71,7 @@ def assert_cars_of_a_side(message, side, start):
 def test_a_report_is_the_same_after_its_message(clock):
     from rfly_trajectory.ros.area_topics import msg_to_report, report_to_msg
 
-    area = Area(-math.inf, 0.1, 3.0, math.inf)
+    area = ShardArea(-math.inf, 0.1, 3.0, math.inf)
     report = Report("/west/trajectory_node", 5 * 10**9 + 1, area, "ring", 2**32 - 1, clock, 6, True)
     message = report_to_msg(report, 12)
     assert msg_to_report(message) == report
@@ -94,7 +94,7 @@ def test_a_report_is_the_same_after_its_message(clock):
 def test_a_report_that_is_impossible_is_refused(field, value, text):
     from rfly_trajectory.ros.area_topics import msg_to_report, report_to_msg
 
-    report = Report("/west", 1, Area(0.0, 0.0, 1.0, 1.0), "ring", 7, RunClock(1), 0)
+    report = Report("/west", 1, ShardArea(0.0, 0.0, 1.0, 1.0), "ring", 7, RunClock(1), 0)
     message = report_to_msg(report, 0)
     setattr(message, field, value)
     with pytest.raises(ConfigError) as caught:

@@ -16,7 +16,7 @@ from rfly_terrain.height_map.height_map import HeightMap
 from rfly_viewer.scene.vehicle_table import WorldPoses
 
 pytestmark = pytest.mark.needs("viser")
-readout = late_module("rfly_viewer.window.panel")
+readout = late_module("rfly_viewer.window.readouts")
 
 # 10 m high everywhere
 PLATEAU = HeightMap(
