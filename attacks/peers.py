@@ -23,7 +23,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import psutil
@@ -39,6 +38,7 @@ from attacks.running import (
 )
 from attacks.table import Result
 from attacks.traffic import Traffic
+from rfly_common.files import Closing
 
 CAMERA = {
     "type": "ViewerCameraMessage",
@@ -154,7 +154,7 @@ def flood(port: int, datagrams: Iterable[bytes]) -> int:
 # --- what is attacked
 
 
-class PagePulse:
+class PagePulse(Closing):
     """A thread that asks for the viewer's page again and again, and measures the longest wait."""
 
     def __init__(self, address: str) -> None:
@@ -167,15 +167,7 @@ class PagePulse:
     def longest_stall(self) -> float:
         return self._longest
 
-    def __enter__(self) -> PagePulse:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._done.set()
         self._thread.join()
 

@@ -10,8 +10,9 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
+
+from rfly_common.files import Closing
 
 ASK_EVERY_S = 0.05
 LOST_AFTER_S = 30.0
@@ -20,7 +21,7 @@ ASK_AGAIN_S = 1.0
 """The same for a node that has not answered yet: a request may precede its subscription, s."""
 
 
-class Pulse:
+class Pulse(Closing):
     """A thread that asks each node of `watch` for its `use_sim_time` again and again.
 
     It measures how long a node's executor was busy with something else. `diagnostics` has the
@@ -115,17 +116,6 @@ class Pulse:
         self._executor.shutdown(timeout_sec=0.5)
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
-
-    def __enter__(self) -> Pulse:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _hear(self, message: Any) -> None:
         """Keep the newest status of each task."""

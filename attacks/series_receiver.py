@@ -14,10 +14,10 @@ import struct
 import threading
 from array import array
 from bisect import bisect_right
-from types import TracebackType
 
 from benchmarks.fleet_receiver import CHECKSUM, PACKET_BYTES, open_socket
 from benchmarks.ring_fleet import CLOCK_SPEED
+from rfly_common.files import Closing
 
 WINDOW_S = 10.0
 """The quickest packet of each window stands for the clock: the others waited longer for their turn.
@@ -35,7 +35,7 @@ _CLOCK_AT = 4 + 200 + 200
 """Offset of the first vehicle's north and east, behind checksum, ids and types."""
 
 
-class SeriesReceiver:
+class SeriesReceiver(Closing):
     """A receiver on window 1, in RflySim3D's place; `viewer_port` is that of window 0."""
 
     def __init__(self) -> None:
@@ -73,17 +73,6 @@ class SeriesReceiver:
         self._done.set()
         self._thread.join()
         self._socket.close()
-
-    def __enter__(self) -> SeriesReceiver:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _receive(self) -> None:
         """Receive until closed, with the system's stamps and counts of lost datagrams."""

@@ -10,16 +10,16 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from types import TracebackType
 
 from attacks.running import Running, node_command
+from rfly_common.files import Closing
 
 DATAGRAMS_HZ = 200.0
 VEHICLES = 100
 """Vehicles in the datagrams."""
 
 
-class Traffic:
+class Traffic(Closing):
     """Usual senders of a graph: a terrain, a convoy at 50 Hz, missions, a vehicle with all sensors.
 
     The vehicle is a land-air vehicle. Datagrams go to `udp_ports`.
@@ -52,17 +52,6 @@ class Traffic:
 
     def close(self) -> None:
         self._opened.close()
-
-    def __enter__(self) -> Traffic:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _send(self) -> None:
         """Send poses of VEHICLES vehicles to all ports until closed."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rfly_common.errors import ConfigError
+from rfly_common.files import Closing
 
 PATIENCE_S = 120.0
 """Longest time for an answer, s: without a graphics card a busy machine draws slowly."""
@@ -43,7 +44,7 @@ def chromium_program() -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
-class Chromium:
+class Chromium(Closing):
     """One browser with one page. A context manager; `close` ends it and removes its profile."""
 
     def __init__(self, width: int, height: int, angle: str = "swiftshader") -> None:
@@ -168,9 +169,3 @@ class Chromium:
             self._process.kill()
             self._process.wait()
         self._profile.cleanup()
-
-    def __enter__(self) -> Chromium:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
