@@ -19,7 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from rfly_amphibious.vehicle.motor_channels import FIRST_ID, model_type
-from rfly_bringup.nodes.argument_files import check_addresses
+from rfly_bringup.nodes.argument_files import (
+    check_addresses,
+    check_imagery,
+    check_libraries,
+    check_recorder,
+    fill_feedback_addresses,
+)
 from rfly_bringup.nodes.entry_points import MOTION_CONTROLLER, SEVERAL
 from rfly_bringup.nodes.node_set import (
     ARGUMENTS,
@@ -279,6 +285,19 @@ def amphibious_processes(
     return [
         (name if len(group) > 1 else group[0].label, group) for name, group in processes.items()
     ]
+
+
+def checked_nodes(arguments: Mapping[str, str]) -> tuple[list[StartedNode], dict[str, str]]:
+    """Return the nodes, and the arguments with what follows from host and simulated time.
+
+    Raise ValueError for what a node would refuse when others run already.
+    """
+    check_recorder(arguments)
+    check_imagery(arguments)
+    arguments = fill_feedback_addresses(arguments)
+    nodes = amphibious_nodes(arguments)
+    check_libraries(nodes)
+    return nodes, {**arguments, "use_sim_time": use_sim_time(arguments)}
 
 
 def use_sim_time(arguments: Mapping[str, str]) -> str:

@@ -32,6 +32,16 @@ CHECKED_POINTS = 501
 """Points of each of these tracks."""
 
 
+def checked_arguments(arguments: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """Return the arguments with what follows from world and host, and a warning, "" if none.
+
+    Raise the error of whatever a node would refuse when others run already.
+    """
+    arguments = with_defaults_of_world(arguments)
+    check_files(arguments)
+    return fill_feedback_addresses(arguments), tracks_off_map(arguments)
+
+
 def fill_feedback_addresses(arguments: Mapping[str, str]) -> dict[str, str]:
     """Return the arguments with the addresses that a `host` elsewhere needs for feedback.
 

@@ -19,21 +19,11 @@ from typing import Any
 from rfly_bringup.nodes import node_set
 from rfly_bringup.nodes.amphibious_set import (
     AMPHIBIOUS_ARGUMENTS,
-    amphibious_nodes,
     amphibious_processes,
+    checked_nodes,
     start_commands,
-    use_sim_time,
 )
-from rfly_bringup.nodes.argument_files import (
-    check_files,
-    check_imagery,
-    check_libraries,
-    check_params_file,
-    check_recorder,
-    fill_feedback_addresses,
-    tracks_off_map,
-    with_defaults_of_world,
-)
+from rfly_bringup.nodes.argument_files import check_params_file, checked_arguments
 from rfly_bringup.nodes.entry_points import SEVERAL
 from rfly_bringup.nodes.node_set import end_with_parent
 from rfly_common.errors import ConfigError, RflyError
@@ -153,14 +143,10 @@ def _refuse_unknown_arguments(declared: Sequence[node_set.Argument], file: str) 
 def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, ...]) -> list[Any]:
     """Return the actions of the node set. Raise the errors of its arguments."""
     node_set.check_arguments(arguments)
-    arguments = with_defaults_of_world(arguments)
-    check_files(arguments)
-    if "feedback_bind" in arguments:
-        arguments = fill_feedback_addresses(arguments)
+    arguments, warning = checked_arguments(arguments)
     processes = node_set.node_processes(arguments, nodes)
     _check_params_file(arguments, [node for _, started in processes for node in started])
     actions = [_process_action(started, arguments) for _, started in processes]
-    warning = tracks_off_map(arguments)
     if warning:
         logging.getLogger("launch").warning(warning)
     return [*actions, *_rviz(arguments, "rfly.rviz")]
@@ -168,13 +154,8 @@ def _actions(arguments: dict[str, str], nodes: tuple[node_set.NodeDescription, .
 
 def _amphibious_actions(arguments: dict[str, str]) -> list[Any]:
     """Return the actions of land-air vehicles. Raise the errors of their arguments."""
-    check_recorder(arguments)
-    check_imagery(arguments)
-    arguments = fill_feedback_addresses(arguments)
-    nodes = amphibious_nodes(arguments)
-    check_libraries(nodes)
+    nodes, arguments = checked_nodes(arguments)
     _check_params_file(arguments, nodes)
-    arguments["use_sim_time"] = use_sim_time(arguments)
     for line in start_commands(arguments["autopilot"], nodes):
         logging.getLogger("launch").info(line)
     return [

@@ -18,22 +18,8 @@ from rich.console import Console
 from rich.text import Text
 
 from rfly_amphibious.vehicle.motor_channels import FIRST_ID
-from rfly_bringup.nodes.amphibious_set import (
-    amphibious_nodes,
-    amphibious_processes,
-    start_commands,
-    use_sim_time,
-)
-from rfly_bringup.nodes.argument_files import (
-    check_files,
-    check_imagery,
-    check_libraries,
-    check_params_file,
-    check_recorder,
-    fill_feedback_addresses,
-    tracks_off_map,
-    with_defaults_of_world,
-)
+from rfly_bringup.nodes.amphibious_set import amphibious_processes, checked_nodes, start_commands
+from rfly_bringup.nodes.argument_files import check_params_file, checked_arguments
 from rfly_bringup.nodes.node_set import (
     BRIDGE,
     TERRAIN,
@@ -112,10 +98,7 @@ def up(arguments: Mapping[str, str], lan: bool = False, observer: Observer = _ON
     except ValueError as error:
         raise ConfigError(str(error)) from error
 
-    arguments = with_defaults_of_world(arguments)
-    check_files(arguments)
-    arguments = fill_feedback_addresses(arguments)
-    warning = tracks_off_map(arguments)
+    arguments, warning = checked_arguments(arguments)
     if warning:
         _warn(warning)
     processes = node_processes(arguments, extra=observer.extra)
@@ -191,14 +174,10 @@ def up_amphibious(arguments: Mapping[str, str], *, view: bool = False, lan: bool
     if view:
         require("viser", "--view")
 
-    check_recorder(arguments)
-    check_imagery(arguments)
     try:
-        nodes = amphibious_nodes(fill_feedback_addresses(arguments))
-        arguments = {**arguments, "use_sim_time": use_sim_time(arguments)}
+        nodes, arguments = checked_nodes(arguments)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    check_libraries(nodes)
 
     for line in start_commands(arguments.get("autopilot", ""), nodes):
         print(line, flush=True)
