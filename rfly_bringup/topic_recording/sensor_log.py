@@ -9,7 +9,6 @@ distances. It needs mcap and mcap-ros2-support, the extra `log`.
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,13 @@ import numpy as np
 from rfly_common.files import Closing, check_ending
 from rfly_common.imports import require
 from rfly_lab.runs.message_definitions import message_definition
-from rfly_ue_bridge.codec.sensor_payloads import Content, max_range, sensor_type
+from rfly_ue_bridge.codec.sensor_payloads import CLOUD_FIELDS, Content, range_fields, sensor_type
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 from rfly_ue_bridge.sensors.frame_assembler import SensorFrame
 
-CLOUD_FIELDS = ("x", "y", "z", "seg")
 _PICTURES = (Content.BGR, Content.GREY, Content.DEPTH)
 _CLOUDS = (Content.CLOUD, Content.DEPTH_CLOUD)
 _FLOAT32 = 7
-_INFRARED = 1
 
 
 class SensorLog(Closing):
@@ -67,7 +64,8 @@ class SensorLog(Closing):
         if kind.content in _CLOUDS:
             self._write(topic, _cloud(header, frame), time_ns)
         elif kind.content is Content.RANGE:
-            self._write(topic, _range(header, frame, max_range(sensor)), time_ns)
+            message = {"header": header, **range_fields(frame.data, sensor)}
+            self._write(topic, ("sensor_msgs/Range", message), time_ns)
 
     def _write(self, topic: str, typed: tuple[str, dict[str, Any]], time_ns: int) -> None:
         name, message = typed
@@ -118,19 +116,4 @@ def _cloud(header: dict[str, Any], frame: SensorFrame) -> tuple[str, dict[str, A
         "row_step": 4 * columns * count,
         "data": points.tobytes(),
         "is_dense": False,
-    }
-
-
-def _range(
-    header: dict[str, Any], frame: SensorFrame, longest: float
-) -> tuple[str, dict[str, Any]]:
-    distance = float(frame.data["distance"])
-    return "sensor_msgs/Range", {
-        "header": header,
-        "radiation_type": _INFRARED,
-        "field_of_view": 0.0,
-        "min_range": 0.0,
-        "max_range": longest,
-        "range": math.inf if distance >= longest else distance,
-        "variance": 0.0,
     }

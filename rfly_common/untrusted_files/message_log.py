@@ -25,6 +25,8 @@ from rfly_common.untrusted_files.reader_errors import LeftOut, reader_errors
 
 LARGEST = 1e9
 """Bound of numbers in SI units that no vehicle reaches."""
+LONGEST = 7200.0
+"""Longest log, s. With a stamp that is far off, a log would need all of the memory."""
 WENT_BACK_S = 0.05
 """Step back of stamps beyond which a log is no log of one run, s."""
 

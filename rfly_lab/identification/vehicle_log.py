@@ -22,6 +22,7 @@ from rfly_common.physics import GRAVITY
 from rfly_common.transform_buffer import IDENTITY
 from rfly_common.untrusted_files.message_log import (
     LARGEST,
+    LONGEST,
     Columns,
     LoggedTables,
     check_forward,
@@ -39,8 +40,6 @@ BIAS_BAND = 0.2
 """Band below which odometry corrects the accelerometer, Hz."""
 SHORTEST = 10.0
 """Shortest log, s."""
-LONGEST = 7200.0
-"""Longest log, s. With a stamp that is far off, a log would need all of the memory."""
 LEAST_QUATERNION = 0.5
 """Norm of a quaternion below which it is no attitude."""
 LEAST_STEP = 1e-4

@@ -16,6 +16,7 @@ from rfly_common.errors import CaptureError, ConfigError
 from rfly_common.transform_buffer import IDENTITY, Transform
 from rfly_common.untrusted_files.message_log import (
     LARGEST,
+    LONGEST,
     Columns,
     Links,
     LoggedTables,
@@ -30,8 +31,6 @@ from rfly_lab.replay.topic_map import TopicMap
 
 OTHER_CLOCK_S = 10.0
 """Distance from the IMU's time beyond which stamps are of another clock, s."""
-LONGEST = 7200.0
-"""Longest log, s. A stamp that is far off would need all of the memory."""
 INPUTS = ("rotor_commands", "wheel_commands", "wind")
 """Parts whose numbers go into the model."""
 

@@ -250,6 +250,23 @@ def max_range(sensor: VisionSensor) -> float:
     return sensor.parameters[0] or sensor_type(sensor.type_id).max_range
 
 
+CLOUD_FIELDS = ("x", "y", "z", "seg")
+"""Columns of a cloud; some clouds lack the last one."""
+_INFRARED = 1
+"""Radiation of a sensor_msgs/Range."""
+
+
+def range_fields(record: Any, sensor: VisionSensor) -> dict[str, Any]:
+    """Return the fields of a sensor_msgs/Range; at the greatest range nothing was hit: inf.
+
+    REP 117 has it so.
+    """
+    longest = max_range(sensor)
+    distance = float(record["distance"])
+    hit = math.inf if distance >= longest else distance
+    return {"radiation_type": _INFRARED, "max_range": longest, "range": hit}
+
+
 def decode_payload(sensor: VisionSensor, payload: bytes) -> SensorData:
     """Return the content of a sensor's payload.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Vector3
 from numpy.typing import NDArray
-from sensor_msgs.msg import CompressedImage, Imu, PointCloud2, PointField, Range
+from sensor_msgs.msg import CompressedImage, Imu, PointCloud2, PointField
 
 try:
     from vision_msgs.msg import (
@@ -29,7 +29,7 @@ except ImportError:  # an optional package of ROS
     Detection2DArray = None
 
 from rfly_common.ros.flat_arrays import flat
-from rfly_ue_bridge.codec.sensor_payloads import depth_to_metres, depth_to_millimetres, max_range
+from rfly_ue_bridge.codec.sensor_payloads import depth_to_metres, depth_to_millimetres
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
 
 _RATE_VARIANCE = 0.001
@@ -74,17 +74,6 @@ def cloud_to_msg(points: NDArray[np.float32], names: Sequence[str]) -> PointClou
         row_step=step * len(points),
         is_dense=False,
         data=flat("B", np.ascontiguousarray(points, np.float32).view(np.uint8)),
-    )
-
-
-def range_to_msg(record: Any, sensor: VisionSensor) -> Range:
-    """Return a range finder's distance; at the greatest range nothing was hit: inf (REP 117)."""
-    longest = max_range(sensor)
-    distance = float(record["distance"])
-    return Range(
-        radiation_type=Range.INFRARED,
-        max_range=longest,
-        range=math.inf if distance >= longest else distance,
     )
 
 

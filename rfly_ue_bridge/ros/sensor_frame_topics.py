@@ -30,9 +30,11 @@ from rfly_common.ros.stamps import fill_header
 from rfly_common.threads.loop_thread import LoopThread
 from rfly_common.transform_buffer import WORLD
 from rfly_ue_bridge.codec.sensor_payloads import (
+    CLOUD_FIELDS,
     Content,
     picture_form,
     picture_size,
+    range_fields,
     sensor_type,
 )
 from rfly_ue_bridge.codec.sensor_requests import VisionSensor
@@ -44,7 +46,6 @@ from rfly_ue_bridge.ros.sensor_frame_msgs import (
     compressed_to_msg,
     depth_pixels,
     pinhole_matrix,
-    range_to_msg,
 )
 from rfly_ue_bridge.sensors.frame_assembler import (
     FrameAssembler,
@@ -225,7 +226,7 @@ class SensorFrameTopics:
                 image_to_msg(pixels, encoding, stamp_ns, self.frames.optical)
             )
         elif content is Content.RANGE:
-            message = range_to_msg(frame.data, self.sensor)
+            message = Range(**range_fields(frame.data, self.sensor))
             self._send("data", message, stamp_ns, self.frames.link)
         elif content is Content.BOXES:
             self._send("data", boxes_to_msg(frame.data), stamp_ns, self.frames.optical)
@@ -257,7 +258,7 @@ class SensorFrameTopics:
         elif frame.type_id == WORLD_LIDAR:
             axes = parameters.world_axes
             frame_id = WORLD
-        names = ("x", "y", "z", "seg")[: points.shape[1]]
+        names = CLOUD_FIELDS[: points.shape[1]]
         self._send("data", cloud_to_msg(turn_points(points, axes), names), stamp_ns, frame_id)
 
     def _send(self, name: str, message: Any, stamp_ns: int, frame_id: str) -> None:
