@@ -77,7 +77,7 @@ def takes(record: type[Any]) -> Callable[[Callable[..., None]], Callable[..., No
     def with_options(command: Callable[..., None]) -> Callable[..., None]:
         own = list(inspect.signature(command).parameters.values())[:-1]
         required = [each for each in declared if each.default is inspect.Parameter.empty]
-        parameters = [*required, *own, *declared[len(required) :]]
+        parameters = [*required, *own, *(each for each in declared if each not in required)]
 
         def run(**values: Any) -> None:
             given = record(**{each.name: values.pop(each.name) for each in declared})

@@ -54,8 +54,26 @@ _MOSTLY = 0.9
 _FOR_ARRAYS = ("cell_size", "key", "first_row", "geo_origin")
 
 
-@dataclass(frozen=True)
-class ImportOptions:
+@dataclass(frozen=True, kw_only=True)
+class RasterOptions:
+    """Options of making a map from elevation models, whole or in tiles."""
+
+    resolution: options.ResolutionOption = None
+    center: options.CenterOption = options.NO_PAIR
+    size: options.SizeOption = options.NO_PAIR
+    unit: options.UnitOption = None
+    nodata: options.NodataOption = None
+    fill_nodata: options.FillNodata = False
+    resampling: Annotated[Resampling, typer.Option(help="how new cells are computed")] = (
+        Resampling.bilinear
+    )
+    band: options.BandOption = None
+    crs: options.CrsOption = None
+    overwrite: options.Overwrite = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions(RasterOptions):
     """Arguments and options of `rfly terrain import`."""
 
     source: Annotated[
@@ -66,9 +84,6 @@ class ImportOptions:
         Path,
         typer.Option("--out", "-o", help="the new map: NAME makes NAME.png and NAME.txt"),
     ]
-    resolution: options.ResolutionOption = None
-    center: options.CenterOption = options.NO_PAIR
-    size: options.SizeOption = options.NO_PAIR
     origin_altitude: Annotated[
         str,
         typer.Option(
@@ -76,14 +91,6 @@ class ImportOptions:
             help="elevation that becomes z = 0; ground: that of the ground at x = y = 0",
         ),
     ] = "0"
-    unit: options.UnitOption = None
-    nodata: options.NodataOption = None
-    fill_nodata: options.FillNodata = False
-    resampling: Annotated[Resampling, typer.Option(help="how new cells are computed")] = (
-        Resampling.bilinear
-    )
-    band: options.BandOption = None
-    crs: options.CrsOption = None
     keep_cells: Annotated[
         bool,
         typer.Option(
@@ -101,7 +108,6 @@ class ImportOptions:
         FirstRow, typer.Option(help="edge of the map that an array's first row lies on")
     ] = FirstRow.north
     geo_origin: options.GeoOrigin = options.NO_TRIPLE
-    overwrite: options.Overwrite = False
 
 
 @options.takes(ImportOptions)
@@ -404,8 +410,8 @@ def _at_place(terrain: "HeightMap", geo_origin: tuple[float, float, float]) -> "
     )
 
 
-@dataclass(frozen=True)
-class TileArguments:
+@dataclass(frozen=True, kw_only=True)
+class TileArguments(RasterOptions):
     """Arguments and options of `rfly terrain tile`."""
 
     sources: Annotated[
@@ -413,24 +419,13 @@ class TileArguments:
         typer.Argument(help="GeoTIFF, .asc, DTED, SRTM .hgt or USGS DEM files, on any grids"),
     ]
     out: Annotated[Path, typer.Option("--out", "-o", help="the folder of the new map")]
-    resolution: options.ResolutionOption = None
-    center: options.CenterOption = options.NO_PAIR
-    size: options.SizeOption = options.NO_PAIR
     origin_altitude: Annotated[
         float, typer.Option(metavar="M", help="elevation that becomes z = 0")
     ] = 0.0
-    unit: options.UnitOption = None
-    nodata: options.NodataOption = None
-    fill_nodata: options.FillNodata = False
     outside: Annotated[
         options.MaybeFloat,
         options.optional("height of cells that no file has, such as 0 for the sea", metavar="M"),
     ] = None
-    resampling: Annotated[Resampling, typer.Option(help="how new cells are computed")] = (
-        Resampling.bilinear
-    )
-    band: options.BandOption = None
-    crs: options.CrsOption = None
     side: Annotated[
         int, typer.Option(metavar="SAMPLES", help="samples a side of a file, a multiple of 32")
     ] = 2048
@@ -438,7 +433,6 @@ class TileArguments:
         options.MaybeInt, options.optional("processes (default: one per core)", min=1)
     ] = None
     dask: options.DaskOption = None
-    overwrite: options.Overwrite = False
 
 
 @options.takes(TileArguments)
