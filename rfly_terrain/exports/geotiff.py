@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rfly_common.arrays import Bools
 from rfly_common.files import StrPath, write_whole
 from rfly_terrain.files.arrays import north_up
-from rfly_terrain.files.dem_import import local_crs
 from rfly_terrain.files.raster_file import rasterio_module
+from rfly_terrain.files.raster_layout import local_crs
 from rfly_terrain.height_map.height_map import HeightMap
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from rfly_common.arrays import Floats
 from rfly_common.errors import ConfigError, RflyError, TerrainFormatError
 from rfly_common.files import StrPath, read_regular
 from rfly_common.untrusted_files.reader_errors import reader_errors, terrain_file_errors
-from rfly_terrain.files.dem_import import local_crs
 from rfly_terrain.files.raster_file import rasterio_module, unshifted_datum
+from rfly_terrain.files.raster_layout import local_crs
 from rfly_terrain.height_map.places import place_origin, position_of
 from rfly_terrain.height_map.point_cloud import Region
 from rfly_terrain.height_map.terrain import RETRY_S

@@ -27,7 +27,9 @@ from rfly_common.errors import ConfigError, TerrainError, TerrainFormatError
 from rfly_common.files import MAX_CELLS, StrPath, read_regular, sole_writer, write_text, write_whole
 from rfly_common.geodesy import geo_point
 from rfly_common.threads.processes import in_parallel
-from rfly_terrain.files.dem_import import (
+from rfly_terrain.files.gaps import fill_gaps
+from rfly_terrain.files.raster_file import open_raster, rasterio_module
+from rfly_terrain.files.raster_layout import (
     STRIP_COLUMNS,
     RasterLayout,
     Resampling,
@@ -35,8 +37,6 @@ from rfly_terrain.files.dem_import import (
     check_arguments,
     check_grid,
 )
-from rfly_terrain.files.gaps import fill_gaps
-from rfly_terrain.files.raster_file import open_raster, rasterio_module
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.tiles.mosaic import MosaicOptions
 from rfly_terrain.tiles.sources import Sources

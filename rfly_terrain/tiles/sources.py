@@ -25,14 +25,14 @@ from rfly_common.arrays import Floats
 from rfly_common.config.checks import finite_number
 from rfly_common.errors import TerrainFormatError
 from rfly_common.files import StrPath
-from rfly_terrain.files.dem_import import (
+from rfly_terrain.files.raster_file import RasterHeights
+from rfly_terrain.files.raster_layout import (
     KERNEL,
     STRIP_COLUMNS,
     RasterLayout,
     Resampling,
     TargetGrid,
 )
-from rfly_terrain.files.raster_file import RasterHeights
 from rfly_terrain.height_map.grid import Grid
 from rfly_terrain.tiles.mosaic import Mosaic, MosaicOptions, SourceFile
 

@@ -212,7 +212,7 @@ def test_tiles_meet_without_a_seam(tmp_path, monkeypatch, turn):
     )
     path = write_tif(tmp_path / "a.tif", raster, transform)
     whole, facts = imported(path, fill_nodata=True)
-    monkeypatch.setattr("rfly_terrain.files.dem_import._TILE_CELLS", 2000)
+    monkeypatch.setattr("rfly_terrain.files.raster_layout._TILE_CELLS", 2000)
     monkeypatch.setattr("rfly_terrain.files.raster_file._PIECE_CELLS", 500)
     tiled, tiled_facts = imported(path, fill_nodata=True)
 
