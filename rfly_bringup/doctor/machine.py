@@ -161,7 +161,7 @@ def _address(hexadecimal: str) -> int:
     return int(struct.unpack(">I", struct.pack("=I", int(hexadecimal, 16)))[0])
 
 
-def multicast_works(patience_s: float = 0.5) -> bool:
+def multicast_works() -> bool:
     """Return whether a datagram to DDS's discovery group comes back to this machine."""
     with (
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver,
@@ -171,7 +171,7 @@ def multicast_works(patience_s: float = 0.5) -> bool:
             receiver.bind(("", 0))
             group = socket.inet_aton(_DISCOVERY_GROUP) + socket.inet_aton("0.0.0.0")
             receiver.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group)
-            receiver.settimeout(patience_s)
+            receiver.settimeout(0.5)
             # not beyond this machine
             sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0)
             sender.sendto(b"rfly doctor", (_DISCOVERY_GROUP, receiver.getsockname()[1]))

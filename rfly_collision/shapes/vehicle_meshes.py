@@ -125,10 +125,10 @@ def tube(radii: ArrayLike, heights: ArrayLike, sides: int = 12) -> Mesh:
     return Mesh(vertices.astype(np.float32), faces)
 
 
-def ball(radius: float, rings: int = 8, sides: int = 12) -> Mesh:
+def ball(radius: float) -> Mesh:
     """Return a sphere about the origin."""
-    polar = np.linspace(0.03, np.pi - 0.03, rings)
-    return tube(radius * np.sin(polar), -radius * np.cos(polar), sides)
+    polar = np.linspace(0.03, np.pi - 0.03, 8)
+    return tube(radius * np.sin(polar), -radius * np.cos(polar), 12)
 
 
 def lying(mesh: Mesh, along: str) -> Mesh:

@@ -375,12 +375,12 @@ def _draw_shares(axes: Any, fit: VehicleFit) -> None:
     axes.grid(alpha=0.3)
 
 
-def tyre_curve(p: VehicleParameters, axis: str, slips: Floats = SLIPS) -> Floats:
-    """Return the force of a rear tyre under its nominal load, N, (k,), at one kind of slip."""
-    none = np.zeros_like(slips)
-    load = np.full_like(slips, p.nominal_load)
-    pair = (slips, none) if axis == "x" else (none, slips)
-    return tyre_forces(p, load, *pair, np.full_like(slips, p.cornering_factor_rear))[axis == "y"]
+def tyre_curve(p: VehicleParameters, axis: str) -> Floats:
+    """Return the force of a rear tyre under its nominal load, N, (k,), at SLIPS of one kind."""
+    none = np.zeros_like(SLIPS)
+    load = np.full_like(SLIPS, p.nominal_load)
+    pair = (SLIPS, none) if axis == "x" else (none, SLIPS)
+    return tyre_forces(p, load, *pair, np.full_like(SLIPS, p.cornering_factor_rear))[axis == "y"]
 
 
 def _draw_tyre(axes: Any, given: VehicleParameters, tyres: TyreFit | None, axis: str) -> None:

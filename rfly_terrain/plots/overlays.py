@@ -202,9 +202,7 @@ def draw_traversability(axes: Axes, terrain: HeightMap, grid: TraversabilityGrid
     return ScalarMappable(scale, colours)
 
 
-def write_traversability(
-    terrain: HeightMap, grid: TraversabilityGrid, path: StrPath, *, title: str | None = None
-) -> None:
+def write_traversability(terrain: HeightMap, grid: TraversabilityGrid, path: StrPath) -> None:
     """Write the picture; needs no display.
 
     The ending of `path` is its format (png, pdf, svg, jpg …).
@@ -226,7 +224,7 @@ def write_traversability(
             Patch(color=_UNKNOWN, alpha=_OPACITY, label=f"unknown, {grid.share_unknown:.1%}"),
         ]
         axes.legend(handles=legend, loc="upper right", framealpha=0.85)
-        axes.set_title(title or f"{terrain.name}: {grid.share_free:.1%} can be driven")
+        axes.set_title(f"{terrain.name}: {grid.share_free:.1%} can be driven")
 
 
 def _thinned(cost: NDArray[np.int8]) -> tuple[NDArray[np.int8], tuple[int, int]]:
