@@ -14,6 +14,7 @@ import struct
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -182,11 +183,18 @@ class McapReader(Closing):
     def metadata(self, name: str) -> dict[str, str]:
         """Return the entries of the metadata of a name; none if there are none."""
         from mcap.reader import SeekingReader
+        from mcap.records import Metadata
 
         self._file.seek(0)
-        with reader_errors(lambda text: CaptureError(f"{self.path}: {text}")):
-            for record in SeekingReader(self._file).iter_metadata():
-                if record.name == name:
+        records: Iterator[Any] = self.records(LeftOut())
+        if self.is_whole:
+            records = SeekingReader(self._file).iter_metadata()
+        with (
+            suppress(TruncatedCaptureError),
+            reader_errors(lambda text: CaptureError(f"{self.path}: {text}")),
+        ):
+            for record in records:
+                if isinstance(record, Metadata) and record.name == name:
                     return dict(record.metadata)
         return {}
 

@@ -390,6 +390,32 @@ def test_a_damaged_summary_counts_as_none(tmp_path):
     assert (recovery.messages, recovery.topics, recovery.left_out.text()) == (4, 1, "")
 
 
+def test_metadata_do_not_depend_on_a_damaged_summary(tmp_path):
+    """Bytes of the summary in turn; the last one of all is missing where the file is cut."""
+    from mcap.writer import Writer
+
+    file = tmp_path / "a.mcap"
+    with file.open("wb") as stream:
+        writer = Writer(stream)
+        writer.start()
+        writer.add_metadata("scenario", {"map": "Valley"})
+        writer.add_metadata("other", {"map": "Hills"})
+        writer.finish()
+
+    sound = file.read_bytes()
+    begin = sound.index(b"Hills") + len(b"Hills") + 13
+    for place in (None, *range(begin, len(sound) - 8, 5)):
+        damaged = bytearray(sound)
+        if place is None:
+            del damaged[-1]
+        else:
+            damaged[place] ^= 1
+        file.write_bytes(damaged)
+        with McapReader(file) as reader:
+            assert reader.metadata("scenario") == {"map": "Valley"}, place
+            assert reader.metadata("none") == {}
+
+
 # a chunk's record: kind, length, first and last time, size (8 bytes), CRC (4), compression's length
 @pytest.mark.parametrize(
     ("offset", "reason"),
