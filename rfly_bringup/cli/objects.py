@@ -169,7 +169,7 @@ def place(given: PlaceOptions) -> None:
 
     send_objects(
         objects,
-        given.map_name or options.DEMO_MAP,
+        options.DEMO_MAP if given.map_name is None else given.map_name,
         given.search_path or (),
         given.host,
         given.port,

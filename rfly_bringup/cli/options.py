@@ -189,7 +189,12 @@ ThirdPixelOption = Annotated[
 class MapSource:
     """The map of a command of `rfly terrain`, by position or by --map, and how it is read."""
 
-    name: Annotated[str, typer.Argument(help="name or path of the map", **_MAP)] = DEMO_MAP
+    name: Annotated[
+        MaybeText,
+        typer.Argument(
+            help=f"name or path of the map [default: {DEMO_MAP}]", show_default=False, **_MAP
+        ),
+    ] = None
     map_name: Annotated[
         MaybeText,
         typer.Option("--map", "-m", help="the same as MAP without an option", **_MAP),
@@ -200,9 +205,10 @@ class MapSource:
     @property
     def map(self) -> str:
         """Name or path of the map. Raise BadParameter for two."""
-        if self.map_name is not None and self.name not in (DEMO_MAP, self.map_name):
+        maps = {name for name in (self.name, self.map_name) if name is not None}
+        if len(maps) > 1:
             raise typer.BadParameter(f"two maps, {self.name} and --map {self.map_name}: give one")
-        return self.map_name or self.name
+        return maps.pop() if maps else DEMO_MAP
 
     def read(self) -> "RflySimMap":
         """Return the map's two files as read, before they become heights. Raise TerrainError."""

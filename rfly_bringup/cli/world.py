@@ -267,8 +267,8 @@ def world_on_map(
 ) -> "World":
     """Return a world on its own map, the given one, or the default. Raise ConfigError."""
     world, folders = read_world(name, search_path)
-    chosen = map_name or world.map or default
-    if not chosen:
+    chosen = world.map or default if map_name is None else map_name
+    if not chosen and map_name is None:
         raise ConfigError(f"world {name!r}: it is made for no map; choose one with --map")
     return world.on(options.load_map(chosen, folders))
 

@@ -224,6 +224,24 @@ def test_the_map_by_position_and_by_option(rfly, tmp_path):
     code, _, err = rfly("info", "RollingHills", "--map", "Other")
     assert code == 2
     assert "two maps, RollingHills and --map Other" in err
+    code, _, err = rfly("info", "JacksboroFault", "--map", "RollingHills")
+    assert code == 2
+    assert "two maps, JacksboroFault and --map RollingHills" in err
+
+
+def test_an_empty_name_is_not_the_default_map(capsys, monkeypatch):
+    """`--map "$MAP"` of a script whose variable is empty."""
+    for command in (
+        ("terrain", "query", "1.5", "2.5"),
+        ("plan", "0,0", "10,0"),
+        ("objects", "place", "151", "120", "-35"),
+        ("world", "plot", "village", "--out", "village.png"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["rfly", *command, "--map", ""])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+        assert "map '': expected a name such as MountainTerrain" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
