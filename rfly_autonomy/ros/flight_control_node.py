@@ -164,7 +164,7 @@ class FlightControlTopics:
         self.loop.subscribe(WrenchStamped, "cmd/wrench", self._on_cmd_wrench)
         self._commands.subscribe_assist(flight.set_assist)
         subscription(node, Bool, "failsafe", self._on_failsafe, LATCHED)
-        subscription(node, String, "no_power", self._on_no_power, LATCHED)
+        self._no_powers = subscription(node, String, "no_power", self._on_no_power, LATCHED)
 
         self._timer = steady_timer(node, MODE_PERIOD_S, self._repeat_mode)
         self._begin_mode()
@@ -278,6 +278,10 @@ class FlightControlTopics:
         self._modes.publish(self._mode_message)
         if time.monotonic() - self._early_at > EARLY_S:
             self._decide_early()
+
+        # a node that has died can't take back what it said
+        if self._flight.no_power and not self._node.count_publishers(self._no_powers.topic_name):
+            self._flight.no_power = ""
 
     def values(self) -> dict[str, Any]:
         """Values for diagnostics, in addition to the text."""

@@ -341,6 +341,25 @@ def test_no_take_off_begins_while_the_wheels_get_no_power(free):
     plant.run_until(lambda: plant.mode == "TAKEOFF", lambda: plant.say("takeoff"))
 
 
+def test_a_node_that_has_died_forbids_no_take_off(free):
+    """Nothing would ever take back that the wheels got no power."""
+    from std_msgs.msg import String
+
+    from rfly_common.ros.qos import LATCHED
+
+    plant, flight, chassis = free
+    text = plant.peer.publisher(String, "bug/no_power", LATCHED)
+    plant.peer.spin_until(lambda: text.get_subscription_count() == 1)
+    plant.say("arm", "DRIVE")
+    text.publish(String(data="the battery is dead"))
+    refused = "'takeoff' refused: the battery is dead"
+    plant.run_until(lambda: refused in flight.output, lambda: plant.say("takeoff"))
+
+    chassis.stop()
+    plant.peer.node.destroy_publisher(text)
+    plant.run_until(lambda: plant.mode == "TAKEOFF", lambda: plant.say("takeoff"))
+
+
 def test_a_wrench_is_refused_with_the_reason(free):
     """No command in another frame, sideways, downwards, no number, or late counts; its own do."""
     from geometry_msgs.msg import WrenchStamped
