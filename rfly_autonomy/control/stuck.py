@@ -36,8 +36,11 @@ STEERING_OFF = 0.05
 STEERING_OFF_TIME = 0.5
 """Time for which this deviation has to last, s."""
 
-LEAST_TURNING = 0.012
-"""Standard deviation of the expected angle that shows how much the steering turns, rad."""
+LEAST_TURNING = 0.007
+"""Standard deviation of the expected angle that shows how much the steering turns, rad.
+
+This is two counts of an encoder with 2048 counts a turn, and what wind of 2 m/s takes.
+"""
 
 TURNING_TIME = 0.3
 """Time over which this deviation is averaged, s, and for which a wrong share has to last."""
@@ -163,6 +166,9 @@ class _Turning:
         self._with_expected = np.zeros(3)
         """Their covariances with the expected angle, (3,), rad²."""
 
+        self._measured_variance = 0.0
+        """Variance of the measured angle, rad²."""
+
     def update(self, expected: float, measured: float, driven: float, dt: float) -> None:
         """Take in angles, rad, after dt seconds. `driven`: what its wheels turn it by."""
         angles = np.array((expected, measured, driven))
@@ -171,13 +177,20 @@ class _Turning:
         share = -math.expm1(-dt / TURNING_TIME)
         away = angles - self._mean
         self._mean = self._mean + share * away
-        self._with_expected = (1.0 - share) * (self._with_expected + share * away[0] * away)
+        keep = 1.0 - share
+        self._with_expected = keep * (self._with_expected + share * away[0] * away)
+        self._measured_variance = keep * (self._measured_variance + share * float(away[1]) ** 2)
 
     @property
     def is_little(self) -> bool:
-        """True if the steering, and with it the vehicle, turns too little."""
+        """True if the steering, and with it the vehicle, turns too little.
+
+        One that is late turns as much, though not at the same time.
+        """
         variance, measured, driven = self._with_expected.tolist()
         if variance < LEAST_TURNING**2:
+            return False
+        if self._measured_variance > LEAST_SHARE**2 * variance:
             return False
         turns = abs(driven - measured) < abs(driven - variance)
         return turns and measured < LEAST_SHARE * variance

@@ -143,22 +143,23 @@ def test_a_steering_that_does_not_follow_its_command_is_told(measured, turns, fr
 
 
 @pytest.mark.parametrize(
-    ("measured", "turns", "found"),
+    ("swing", "measured", "turns", "found"),
     [
-        (lambda due: 0.5 * due + 0.02, lambda due: 0.5 * due + 0.02, True),
-        (lambda due: 0.8 * due, lambda due: 0.8 * due, False),
-        (lambda due: due + 0.04, lambda due: due + 0.04, False),
-        (lambda due: 0.5 * due, lambda due: due, False),
+        (0.03, lambda due: 0.5 * due + 0.02, lambda due: 0.5 * due + 0.02, True),
+        (0.017, lambda due: 0.5 * due, lambda due: 0.5 * due, True),
+        (0.03, lambda due: 0.8 * due, lambda due: 0.8 * due, False),
+        (0.03, lambda due: due + 0.04, lambda due: due + 0.04, False),
+        (0.03, lambda due: 0.5 * due, lambda due: due, False),
     ],
-    ids=["half", "nearly all", "trim", "encoder shows half"],
+    ids=["half", "half of little", "nearly all", "trim", "encoder shows half"],
 )
-def test_a_steering_that_turns_half_is_told_from_small_turns(measured, turns, found):
-    """Commands swing by 0.03 rad, so the angle is wrong by 0.015 rad at most, besides trim."""
+def test_a_steering_that_turns_half_is_told_from_small_turns(swing, measured, turns, found):
+    """The angle is wrong by 0.015 rad at most, besides trim."""
     watch = SteeringWatch(VehicleParameters.load("scale"))
     due = 0.0
     for tick in range(200):
         time = 0.01 * tick
-        commanded = 0.03 * math.sin(4.0 * time)
+        commanded = swing * math.sin(4.0 * time)
         due += (1.0 - math.exp(-0.01 / 0.03)) * (commanded - due)
         yaw_rate = 2.0 * math.tan(turns(due)) / 0.66
         watch.update(readings(time, measured(due), 18.0 * time), commanded, 2.0, yaw_rate)
@@ -180,6 +181,22 @@ def test_a_steering_that_obeys_late_commands_is_sound(late, share, found):
         yaw_rate = 2.0 * math.tan(angle) / 0.66
         watch.update(readings(time, angle, 18.0 * time), command(time), 2.0, yaw_rate)
     assert bool(watch.text) is found
+
+
+def test_a_steering_is_sound_before_it_is_known_how_late_its_commands_are():
+    """It turns as much as it should, but by 0.1 s late: by up to 1.4 rad of its swings."""
+    watch = SteeringWatch(VehicleParameters.load("scale"))
+
+    def command(time):
+        return 0.03 * (math.sin(9.0 * time) + math.sin(14.0 * time)) if time > 0.0 else 0.0
+
+    angle = 0.0
+    for tick in range(300):
+        time = 0.01 * tick
+        angle += (1.0 - math.exp(-0.01 / 0.03)) * (command(time - 0.1) - angle)
+        yaw_rate = 2.0 * math.tan(angle) / 0.66
+        watch.update(readings(time, angle, 18.0 * time), command(time), 2.0, yaw_rate)
+    assert not watch.text
 
 
 def test_with_a_stuck_steering_it_stops_instead_of_circling():
