@@ -22,6 +22,7 @@ from rfly_amphibious.simulation.commands import Mode, WheelCommand
 from rfly_amphibious.vehicle.ackermann import virtual_steering, wheel_angles
 from rfly_amphibious.vehicle.parameters import VehicleParameters
 from rfly_autonomy.control.axle_lift import Assist
+from rfly_autonomy.control.command_age import MOST_AGE
 from rfly_autonomy.control.drive_laws import (
     HOLD_SHARE,
     SkidLaw,
@@ -452,8 +453,11 @@ class ChassisController:
         return command
 
     def _watch_steering(self, estimate: Estimate) -> None:
-        """Compare the measured angle of the steering with its command."""
-        if self._joints is None:
+        """Compare the measured angle of the steering with its command.
+
+        Readings that are too old show nothing of it.
+        """
+        if self._joints is None or self._time - self._joints_time > MOST_AGE:
             return
         speed = float(rotation_matrix(estimate.orientation)[:, 0] @ estimate.velocity)
         self.steering_watch.update(

@@ -413,6 +413,11 @@ class WheelWatch:
         `speed`: of the vehicle, m/s. dt: since the last time, s. While something else brakes or
         drives the vehicle, call `skip_power` instead.
         """
+        # a motor that pushes without a command has power, and drives a vehicle that should brake
+        if any(part.startswith("drive_") for part in self.faults):
+            self.skip_power()
+            return
+
         p = self._params
         self._told -= math.expm1(-POWER_GAIN * dt) * (told - self._told)
         self._pull.update(speed, -resistance, dt)

@@ -365,6 +365,30 @@ def test_a_force_that_is_gone_at_once_is_a_dead_battery_whatever_the_command(fal
         assert 0.48 < dt * tick < 0.56
 
 
+@pytest.mark.parametrize(("slip", "named"), [(0.06, "drive_rl"), (0.0, "battery")])
+@pytest.mark.parametrize("push", [40.0, 60.0])
+def test_a_motor_that_pushes_has_power_though_the_others_brake_in_vain(push, slip, named):
+    """A motor pushes with some 0.5 m/s² or more, slope or wind would do the same to all wheels.
+
+    The speed is to be 2 m/s, with a gain of 1.5 1/s.
+    """
+    watch = WheelWatch(PARAMS)
+    mass = PARAMS.effective_mass
+    dt = 0.01
+    speed = 2.0
+    seen = set()
+    for tick in range(-300, 300):
+        pushes = tick >= 0
+        told = 2.0 + mass * 1.5 * (2.0 - speed)
+        braked = told if slip or not pushes else 0.0
+        speed += dt * (braked + push * pushes - 2.0) / mass
+        each = told * PARAMS.rolling_radius.mean() / 4.0
+        watch.update(wheels((0.0, 0.0, slip * pushes, 0.0), each, speed), speed, 0.02, dt)
+        watch.watch_power(told, 2.0 - (0.0 if slip else push * pushes), speed, dt)
+        seen |= set(watch.faults)
+    assert seen == {named}
+
+
 @pytest.mark.parametrize(
     ("apart", "steered", "turn"),
     [
@@ -415,6 +439,26 @@ def test_two_wheels_of_one_side_at_fault_are_no_turn(left, turns, named):
         level = np.array((0.0, 0.0, 0.0, 1.0))
         chassis.step(Estimate(time, np.zeros(3), level, velocity, np.zeros(3)), Mode.DRIVE, 0.01)
     assert sorted(chassis.wheel_watch.faults) == named
+
+
+def test_readings_that_are_too_old_accuse_no_steering():
+    """They come 1 s late, from the straight way before a bend, in which the vehicle slides."""
+    chassis = ChassisController(PARAMS)
+    level = np.array((0.0, 0.0, 0.0, 1.0))
+    velocity = np.array((2.0, 0.0, 0.0))
+    still = np.zeros((1, 6))
+    zero = np.zeros((1, 4))
+    for tick in range(200):
+        time = 0.01 * tick
+        rate = np.full((1, 4), 2.0) / PARAMS.rolling_radius
+        late = JointSamples(
+            np.array([time - 1.0]), rate * time, rate, zero, zero, zero, still, still
+        )
+        chassis.sense(SensorSamples(joints=late))
+        chassis.set_speed(2.0, 0.2 if time > 1.0 else 0.0, time)
+        rates = np.array((0.0, 0.0, 0.2 if time > 1.1 else 0.0))  # a third of what is due
+        chassis.step(Estimate(time, np.zeros(3), level, velocity, rates), Mode.DRIVE, 0.01)
+    assert not chassis.steering_watch.text
 
 
 def test_a_battery_that_is_dead_in_a_drive_stays_dead_until_the_vehicle_is_disarmed():
