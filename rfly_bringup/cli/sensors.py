@@ -19,7 +19,7 @@ sensors_app = typer.Typer(
 )
 
 
-class RequestLayout(str, Enum):
+class RequestBytes(str, Enum):
     """Bytes of a request."""
 
     current = "144"
@@ -43,9 +43,9 @@ def listen(
         int, typer.Option(min=0, max=63, help="window whose process renders the sensors")
     ] = 0,
     layout: Annotated[
-        RequestLayout,
+        RequestBytes,
         typer.Option(help="bytes of a request: 92 for windows before 2023, 148 for new ones"),
-    ] = RequestLayout.current,
+    ] = RequestBytes.current,
     bind: options.BindOption = "127.0.0.1",
     request: Annotated[
         bool,
