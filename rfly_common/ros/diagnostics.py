@@ -165,7 +165,7 @@ class Diagnostics:
             pairs[COUNTER] = errors
         if self.unmatched:
             pairs["unmatched_peers"] = "; ".join(notice.text for notice in self.unmatched)
-        if self._checks_peers:
+        if self._checks_peers and self._ticks:
             pairs |= self._given.values()
         if level == OK:
             notices = [notice for notice in notices if notice.reason != Reason.OTHER]
@@ -179,7 +179,8 @@ class Diagnostics:
     def _report(self) -> tuple[bytes, list[Notice]]:
         """Return level and notices with the faults that go on, which hide no other problem."""
         faults = self._faults.notices()
-        if self._checks_peers:
+        # before the first tick the node is still being made, and declares more
+        if self._checks_peers and self._ticks:
             faults += self._given.unknown()
         if not faults:
             return self._level, self._notices

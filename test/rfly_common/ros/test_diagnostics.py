@@ -84,7 +84,7 @@ def test_each_kind_of_each_source_is_told(sent, capfd):
 def test_parameters_that_the_node_does_not_have(make_node, tmp_path, monkeypatch, capfd):
     """The values of a section for all nodes are for a look at all nodes to judge."""
     from rfly_common.diagnostic_reasons import Reason, reasons_in
-    from rfly_common.ros.diagnostics import Diagnostics
+    from rfly_common.ros.diagnostics import OK, WARN, Diagnostics
 
     params = tmp_path / "params.yaml"
     params.write_text(
@@ -101,6 +101,11 @@ def test_parameters_that_the_node_does_not_have(make_node, tmp_path, monkeypatch
     statuses = []
     diagnostics = Diagnostics(node, "task", "")
     diagnostics._publisher = SimpleNamespace(publish=lambda array: statuses.extend(array.status))
+
+    # a problem while the node is being made, before it has declared all
+    diagnostics.set(WARN, "no map")
+    assert statuses[-1].message == "no map"
+    diagnostics.set(OK, "running")
     diagnostics.publish()
     diagnostics.publish()
     values = {pair.key: pair.value for pair in statuses[-1].values}
