@@ -305,7 +305,9 @@ class Alignment:
         book.last_side_slip = -math.inf
         book.last_lifted = -math.inf
         book.last_accepted = book.time
+        book.doubted_since = book.time
         book.last_measured = -math.inf
+        book.gps_back_at = -math.inf
         book.height_time = -math.inf
         book.wheels_time = -math.inf
         book.fix_time = -math.inf

@@ -15,7 +15,10 @@ Theory of operation.
 - Vote about the attitude. If most readings of most of magnetometer, orientation and GPS velocity
   have not fitted well for about a second, the prediction is wrong, as after a step of the
   gyroscope's bias. Attitude, velocity and biases of the IMU are estimated anew. If only the GPS
-  velocity does not fit, velocity and the accelerometer's bias are.
+  velocity does not fit, velocity and the accelerometer's bias are. With neither magnetometer nor
+  GPS the orientation decides alone: rates and orientation are of one IMU, which contradicts itself.
+- A GPS that comes back after some seconds may find a prediction that went wrong meanwhile. If
+  neither its positions nor its velocities fit, the latter are judged all the same.
 - A part of the IMU whose estimated bias is far beyond what is usual is at fault.
 - Pressure against climb. Innovations of a sound barometer have the mean 0. If it is clearly another
   one while the GPS velocity, or a vehicle that stands, confirms the climb, the barometer's bias is
@@ -27,6 +30,8 @@ from __future__ import annotations
 
 import math
 from typing import Any
+
+import numpy as np
 
 from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.error_state import (
@@ -54,6 +59,7 @@ from rfly_autonomy.estimation.speed_consistency import (
     verdict,
 )
 from rfly_common.kernels.jit import inner_kernel
+from rfly_common.physics import GRAVITY
 
 LAG_LIMIT = 4.0
 """Lag in standard deviations above which a height contradicts the climb."""
@@ -71,8 +77,8 @@ AGREED_WAY = 1.0
 OUTVOTED = 0.4
 """Share of readings that do not fit well from which an aid votes against the prediction."""
 LONGEST_DOUBT = 5.0
-"""Time without an accepted reading after which an aid is the one that is wrong, and votes no more,
-s: a wrong prediction is outvoted sooner, by a GPS of 1 Hz, too.
+"""Time of rejected readings after which an aid is the one that is wrong, and votes no more, s: a
+wrong prediction is outvoted sooner, by a GPS of 1 Hz, too.
 """
 ALONE = 0.5
 """The same for the GPS velocity alone."""
@@ -208,9 +214,17 @@ def weight_of_reading(book: Any, sensor: int, c: Any) -> float:
 
 
 @inner_kernel
+def longest_gap(sensor: int, c: Any) -> float:
+    """Return the time between two readings of a sensor above which it was away, s."""
+    return c.gps_gap if sensor == filter_records.GPS_VELOCITY else LONGEST_GAP
+
+
+@inner_kernel
 def count_misfit(book: Any, sensor: int, misfits: bool, c: Any) -> float:
     """Average the share of a sensor's readings that do not fit well; return this one's weight."""
     weight = weight_of_reading(book, sensor, c)
+    if book.time - book.last_measured[sensor] > longest_gap(sensor, c):
+        book.doubted_since[sensor] = book.time
     book.last_measured[sensor] = book.time
     share = 1.0 if misfits else 0.0
     book.misfits[sensor] += weight * (share - book.misfits[sensor])
@@ -251,6 +265,8 @@ def reacquire_velocity(x: Any, book: Any, p: Any, residual: Any, weight: float, 
     begin_free_velocity(x, book, residual, variance)
     book.realigned_at = book.time
     forget_velocity_off(book)
+    if gps_is_back(book):
+        use_gps_again(book, p)
     change = 0.0
     for i in range(3):
         p[VELOCITY + i, VELOCITY + i] += residual[i] * residual[i]
@@ -270,13 +286,43 @@ def vote_on_attitude(x: Any, book: Any, p: Any, c: Any) -> None:
         filter_records.GPS_VELOCITY,
     ):
         refused = sensor == filter_records.GPS_VELOCITY and book.gps_velocity_refused != 0.0
-        refused |= book.time - book.last_accepted[sensor] > LONGEST_DOUBT
-        most = c.gps_gap if sensor == filter_records.GPS_VELOCITY else LONGEST_GAP
-        if book.time - book.last_measured[sensor] < most and not refused:
+        refused |= book.time - book.doubted_since[sensor] > LONGEST_DOUBT
+        if book.time - book.last_measured[sensor] < longest_gap(sensor, c) and not refused:
             voters += 1
             against += 1 if book.misfits[sensor] > OUTVOTED else 0
-    if against < 2 or 2 * against <= voters:
+    alone = voters == 1 and book.misfits[filter_records.ORIENTATION] > OUTVOTED
+    if (against < 2 or 2 * against <= voters) and not (against == 1 and alone):
         return
+    align_anew(x, book, p, c)
+
+
+@inner_kernel
+def align_anew(x: Any, book: Any, p: Any, c: Any) -> None:
+    """Estimate attitude, velocity and biases of the IMU anew."""
+    # a wrong attitude leads gravity astray
+    orientation = filter_records.FIRST_NUMBERS[filter_records.ORIENTATION]
+    angle = 0.0
+    for i in range(3):
+        angle += book.residual[orientation + i] ** 2
+    since = book.time - book.last_accepted[filter_records.ORIENTATION]
+    since = min(since, LONGEST_DOUBT)
+    astray = 0.5 * GRAVITY * math.sqrt(angle) * since
+
+    # the velocity by the GPS, or the earlier one
+    speed_variance = UNKNOWN_SPEED * UNKNOWN_SPEED
+    innovation = np.zeros(3)
+    variance = np.empty(3)
+    unheard = book.time - book.last_measured[filter_records.GPS_VELOCITY]
+    hears_gps = unheard < c.gps_gap and book.gps_velocity_refused == 0.0
+    first = filter_records.FIRST_NUMBERS[filter_records.GPS_VELOCITY]
+    for i in range(3):
+        if hears_gps:
+            innovation[i] = book.residual[first + i]
+            variance[i] = innovation[i] * innovation[i] + speed_variance
+        else:
+            variance[i] = p[VELOCITY + i, VELOCITY + i] + astray * astray + speed_variance
+    free_variance = speed_variance if hears_gps else max(variance[0], variance[1])
+    begin_free_velocity(x, book, innovation, free_variance)
 
     book.realigned_at = book.time
     for sensor in range(len(filter_records.SENSORS)):
@@ -287,23 +333,31 @@ def vote_on_attitude(x: Any, book: Any, p: Any, c: Any) -> None:
         clear_error(p, ATTITUDE + i)
         clear_error(p, GYRO_BIAS + i)
         clear_error(p, FORCE_BIAS + i)
-    first = filter_records.FIRST_NUMBERS[filter_records.GPS_VELOCITY]
-    speed_variance = UNKNOWN_SPEED * UNKNOWN_SPEED
-    begin_free_velocity(x, book, book.residual[first : first + 3], speed_variance)
     for i in range(3):
-        speed = book.residual[first + i]
-        p[VELOCITY + i, VELOCITY + i] = speed * speed + speed_variance
+        p[VELOCITY + i, VELOCITY + i] = variance[i]
         p[ATTITUDE + i, ATTITUDE + i] = UNKNOWN_ATTITUDE * UNKNOWN_ATTITUDE
         p[GYRO_BIAS + i, GYRO_BIAS + i] = GYRO_STEP * GYRO_STEP
         p[FORCE_BIAS + i, FORCE_BIAS + i] = c.markov_sigma[FORCE_BIAS + i] ** 2
         p[POSITION + i, POSITION + i] += UNKNOWN_WAY * UNKNOWN_WAY
+        if not hears_gps:
+            p[POSITION + i, POSITION + i] += (astray * since / 3.0) ** 2
+    if book.gps_refused != 0.0 or gps_is_back(book):
+        use_gps_again(book, p)
 
-    # it was not the GPS
-    if book.gps_refused != 0.0:
-        book.gps_refused = 0.0
-        book.gps_doubt = 0.0
-        for i in range(3):
-            p[POSITION + i, POSITION + i] += book.gps_offset[i] * book.gps_offset[i]
+
+@inner_kernel
+def gps_is_back(book: Any) -> bool:
+    """Return whether the GPS was away until lately, so that the prediction may be wrong."""
+    return book.time - book.gps_back_at < LONGEST_DOUBT
+
+
+@inner_kernel
+def use_gps_again(book: Any, p: Any) -> None:
+    """Use the GPS's positions, as not they were wrong: the position may be as far off as they."""
+    book.gps_refused = 0.0
+    book.gps_doubt = 0.0
+    for i in range(3):
+        p[POSITION + i, POSITION + i] += book.gps_offset[i] * book.gps_offset[i]
 
 
 @inner_kernel

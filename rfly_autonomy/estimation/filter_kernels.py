@@ -13,10 +13,12 @@ import numpy as np
 from rfly_autonomy.estimation import filter_records
 from rfly_autonomy.estimation.attitude_kernels import add_skew, attitude
 from rfly_autonomy.estimation.consistency import (
+    LONGEST_DOUBT,
     average_climb,
     average_velocity,
     correct_climb,
     count_misfit,
+    gps_is_back,
     judge_height,
     judge_imu,
     judge_pressure,
@@ -234,6 +236,10 @@ def gps_innovation(
     """Measure the antenna's position (stage 0), then its velocity (stage 1)."""
     expected = np.empty(3)
     if stage == 0:
+        sensor = filter_records.GPS_POSITION
+        heard = max(book.last_measured[sensor], book.last_accepted[sensor])
+        if book.time - heard > max(LONGEST_DOUBT, c.gps_gap):
+            book.gps_back_at = book.time
         follow_fixes(book, row, c)
         expect_gps_position(x, c.lever_gps, h, expected)
         for i in range(3):
@@ -348,7 +354,7 @@ def fuse(
         leave_map(book, p, residual[0], c)
     if sensor == filter_records.GPS_POSITION:
         judge_fix(x, book, p, nis, residual, c)
-        return not nis > gate
+        return not nis > gate or gps_is_back(book)
     if nis > gate:
         vote_on_attitude(x, book, p, c)
     if sensor == filter_records.GPS_VELOCITY and book.misfits[sensor] < FITS_AGAIN:

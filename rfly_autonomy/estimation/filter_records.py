@@ -105,6 +105,7 @@ BOOK = _record(
         ("gps_refused", 1),  # 1: yes
         ("gps_agrees_since", 1),  # time since when its fixes agree with each other
         ("gps_offset", 3),  # m, last fix less the expected one
+        ("gps_back_at", 1),  # time of its first fix after it was away for long
         ("gps_resets", 1),  # number of times its position was taken over
         # small filter of altitude and climb without heights, see `consistency`
         ("free_altitude", 1),
@@ -153,6 +154,7 @@ BOOK = _record(
         ("pressure_stepped", 1),  # 1: the bias made a step
         # votes against the prediction
         ("last_measured", len(SENSORS)),
+        ("doubted_since", len(SENSORS)),  # last accepted, or the first after a gap
         ("misfits", len(SENSORS)),  # share of readings that do not fit well
         ("realigned_at", 1),  # time when the motion was last estimated anew
         ("gyro_biased", 1),  # 1: beyond what is usual

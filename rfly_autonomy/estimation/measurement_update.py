@@ -211,6 +211,7 @@ def count_update(
         book.accepted[sensor] += 1.0
         book.innovation_sum[sensor] += nis
         book.last_accepted[sensor] = book.time
+        book.doubted_since[sensor] = book.time
         return
 
     book.rejected[sensor] += 1.0

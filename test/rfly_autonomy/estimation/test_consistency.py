@@ -353,8 +353,8 @@ def test_a_magnetometer_that_has_been_wrong_for_long_votes_no_more(rejected_for,
     x = np.zeros(1, STATE)[0]
     book = np.zeros(1, BOOK)[0]
     book.time = 100.0
-    book.last_measured[:] = book.last_accepted[:] = 99.9
-    book.last_accepted[MAGNETOMETER] = 100.0 - rejected_for
+    book.last_measured[:] = book.doubted_since[:] = 99.9
+    book.doubted_since[MAGNETOMETER] = 100.0 - rejected_for
     book.misfits[MAGNETOMETER] = 1.0
     book.misfits[GPS_VELOCITY] = 0.45
     consistency.vote_on_attitude(x, book, np.eye(ERRORS), constants)
