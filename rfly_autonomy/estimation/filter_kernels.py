@@ -333,7 +333,7 @@ def fuse(
         altitude = x.position[2] + residual[0] / slope
         correct_climb(book, altitude - book.free_altitude, variance[0] / (slope * slope), False)
     elif sensor == filter_records.GPS_VELOCITY:
-        judge_steps(x, book, p, residual, variance[0], c.gps_gap)
+        judge_steps(x, book, p, residual, variance[0], c.force_noise, c.gps_gap)
         average_velocity(book, residual, c)
         average_climb(x, book, p, residual[2], variance[2])
         if correct_free_velocity(x, book, p, residual, variance[0]):

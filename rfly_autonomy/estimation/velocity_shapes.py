@@ -140,7 +140,13 @@ def find_step(book: Any, variance: float, change: Any) -> int:
         if fall > by_step:
             first = k
             by_step = fall
-    if by_step < CLEARLY_STEPS * variance:
+
+    # two readings may be a step, too: the next one decides
+    by_two = 0.0 if last > count - LEAST_AFTER else fall_by_shape(book, count - 2, False, change)
+    if max(by_step, by_two) < CLEARLY_STEPS * variance:
+        return 0
+    if by_two > by_step:
+        book.may_step = 1.0
         return 0
 
     # what it leaves
@@ -205,11 +211,18 @@ def believe_again(book: Any) -> None:
 
 @inner_kernel
 def judge_steps(
-    x: Any, book: Any, p: Any, residual: Any, variance: float, longest_gap: float
+    x: Any,
+    book: Any,
+    p: Any,
+    residual: Any,
+    variance: float,
+    force_noise: float,
+    longest_gap: float,
 ) -> None:
     """Refuse a GPS velocity that has made a step in the air.
 
-    `residual` (3,): its innovation, which is corrected if the velocity is.
+    `residual` (3,): its innovation, which is corrected if the velocity is. `force_noise`: density
+    of the IMU's noise, m/s²/√Hz, with which its integral walks.
     """
     is_anew = book.time - book.realigned_at < longest_gap
     if is_anew or book.time - book.wheels_time < ON_WHEELS:
@@ -227,6 +240,8 @@ def judge_steps(
     count = int(book.apart_count)
     period = (book.time - book.apart_time[0]) / max(count - 1, 1)
     variance = max(variance, STEP_FLOOR * STEP_FLOOR) + (IMU_DRIFT * period) ** 2
+    # of a walk about its mean
+    variance += force_noise * force_noise * (book.time - book.apart_time[0]) / 6.0
     change = np.zeros(3)
     first = find_step(book, variance, change)
     if first > 0:

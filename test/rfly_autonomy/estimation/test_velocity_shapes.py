@@ -38,6 +38,7 @@ class Flight:
         draw = np.random.default_rng(seed)
         self.noise = np.zeros((200, 3)) if seed is None else SIGMA * draw.normal(size=(200, 3))
         self.sigma = SIGMA
+        self.force_noise = 0.0
         self.refused_after = None
         self.readings = 0
 
@@ -50,9 +51,9 @@ class Flight:
             read = TRUTH + bias + self.noise[self.readings]
             self.readings += 1
             residual = read - self.x.velocity
-            shapes.judge_steps(
-                self.x, self.book, self.p, residual, self.sigma**2, max(0.5, 1.5 * self.period)
-            )
+            gap = max(0.5, 1.5 * self.period)
+            variance = self.sigma**2
+            shapes.judge_steps(self.x, self.book, self.p, residual, variance, self.force_noise, gap)
             assert residual == pytest.approx(read - self.x.velocity)
             if until_refused and self.book.gps_velocity_refused:
                 return
@@ -96,6 +97,29 @@ def test_four_readings_of_a_slow_gps_show_a_step_and_no_slope(period):
         flight.go_on(8.0)
         flight.go_on(6.0, pull=(0.0, 0.0, 0.7))
         assert flight.book.gps_velocity_refused == 0.0
+
+
+@pytest.mark.parametrize("period", [0.2, 0.3])
+def test_after_two_readings_that_may_be_a_step_the_next_one_decides(period):
+    """The second of 5 Hz had the IMU named, before a step was looked for."""
+    flight = Flight(1, period)
+    flight.go_on(10.0 * period)
+    flight.go_on(2.0 * period, (0.5, 1.6, -1.5))
+    assert (flight.book.may_step, flight.book.gps_velocity_refused) == (1.0, 0.0)
+    flight.go_on(period, (0.5, 1.6, -1.5))
+    assert flight.book.gps_velocity_refused == 1.0
+
+
+def test_a_walk_of_a_noisy_imu_is_no_step():
+    """Noise of 2 m/s² at 250 Hz, by which it is trusted: the sound GPS of 2 Hz was named."""
+    density = 2.0 / np.sqrt(250.0)
+    for seed in range(20):
+        flight = Flight(seed, 0.5)
+        flight.force_noise = density
+        draw = np.random.default_rng(100 + seed)
+        for walk in density * np.sqrt(0.5) * draw.normal(size=(60, 3)):
+            flight.go_on(0.5, pull=walk / 0.5)
+            assert flight.book.gps_velocity_refused == 0.0
 
 
 def test_the_imus_bias_begins_with_the_estimated_one():
