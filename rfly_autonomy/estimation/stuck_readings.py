@@ -225,23 +225,33 @@ class StuckSensors:
     def sound(self, kind: str, readings: Any) -> Any:
         """Return the samples of one kind that are not of a stuck sensor; None if there are none.
 
-        `kind`: field of `SensorSamples`.
+        A GPS that repeats its velocity alone did not measure it. `kind`: field of `SensorSamples`.
         """
         if readings is None:
             return None
         quantities = self._quantities[kind]
         times = readings.time.tolist()
         keep = [True] * len(times)
+        has_moved = [False] * len(times)
+        unmeasured = [False] * len(times)
         for field, is_number, repeats in quantities:
             rows = getattr(readings, field).tolist()
             if field == "geodetic":
                 rows = self._level(rows)
             for k, time in enumerate(times):
                 values = [rows[k]] if is_number else rows[k]
-                if not math.isinf(values[0]) and repeats.update(time, values):
+                stuck = not math.isinf(values[0]) and repeats.update(time, values)
+                if field == "geodetic":
+                    has_moved[k] = repeats.since == time
+                unmeasured[k] = stuck and field == "velocity" and has_moved[k]
+                if stuck and not unmeasured[k]:
                     keep[k] = False
 
-        if kind not in self.stuck and all(keep):
+        if any(unmeasured):
+            velocity = readings.velocity.copy()
+            velocity[unmeasured] = math.nan
+            readings = readings._replace(velocity=velocity)
+        elif kind not in self.stuck and all(keep):
             return readings
         if any(repeats.stuck for *_, repeats in quantities):
             self.stuck.add(kind)

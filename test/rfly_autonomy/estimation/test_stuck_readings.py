@@ -151,3 +151,27 @@ def test_a_slow_gps_on_a_circle_is_not_noisy(rate, sigma, found, latitude):
     for k in range(60):
         watch.sound("gps", GpsSamples(time[k : k + 1], read[k : k + 1], velocity[k : k + 1]))
     assert (watch.noisy == {"gps"}) is found
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_a_gps_that_repeats_its_velocity_alone_still_shows_where_it_is(moves):
+    draw = np.random.default_rng(5).standard_normal
+    count = 60
+    fixes = np.array((47.0, 8.0, 400.0)) + draw((count, 3)) * (3e-6, 3e-6, 0.6)
+    velocity = 0.1 * draw((count, 3))
+    velocity[40:] = velocity[39]
+    if not moves:
+        fixes[40:] = fixes[39]
+    watch = StuckSensors(SCALE)
+    read = GpsSamples(np.arange(count) / SCALE.gps.rate, fixes, velocity.copy())
+    passed = watch.sound("gps", read)
+    assert watch.stuck == {"gps"}
+    assert np.array_equal(read.velocity, velocity), "what others read, too"
+    if moves:
+        assert np.array_equal(passed.geodetic, fixes)
+        measured = ~np.isnan(passed.velocity).any(axis=1)
+        assert measured[:42].all()
+        assert not measured[45:].any()
+    else:
+        assert 42 <= len(passed.time) <= 45
+        assert not np.isnan(passed.velocity).any()
