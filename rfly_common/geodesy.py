@@ -141,6 +141,22 @@ def ned_to_geodetic(ned: ArrayLike, origin: Sequence[float]) -> Floats:
     return geodetic
 
 
+def ned_about(ned: ArrayLike, origin: Sequence[float], new_origin: Sequence[float]) -> Floats:
+    """Convert (..., 3) NED metres about `origin` to those of the same places about `new_origin`.
+
+    North of two origins differs unless they lie on one meridian: 5 km apart at 47° by 0.05°, or
+    2.5 m at a distance of 3 km. What is beyond a pole is no place, and is only moved.
+    """
+    p = np.asarray(ned, dtype=float)
+    if tuple(origin) == tuple(new_origin):
+        return p
+    places = ned_to_geodetic(p, origin)
+    moved = p + geodetic_to_ned(origin, new_origin)
+    beyond_a_pole = np.abs(places[..., :1]) > 90.0
+    converted: Floats = np.where(beyond_a_pole, moved, geodetic_to_ned(places, new_origin))
+    return converted
+
+
 def _on_conformal_sphere(latitude: Floats, longitude: Floats) -> NDArray[np.complex128]:
     """Return Gauss-Schreiber coordinates ξ' + i η' of a latitude and a longitude, rad."""
     conformal = _conformal_tangent(np.tan(latitude))

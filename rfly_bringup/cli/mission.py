@@ -541,7 +541,7 @@ def preflight(
     else:
         items, report = repaired(above_map.items, home, terrain, **settings)
         raised = sum(a != b for a, b in zip(items, above_map.items, strict=True))
-        fixed = replace(above_map, items=items).moved([-value for value in home])
+        fixed = replace(above_map, items=items).about(mission.home, origin)
         for text in write_mission(
             Path(repair), fixed, uav_type=uav_type.value, loiter_radius=given.loiter_radius
         ):

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_common.geodesy import GeoPoint, geodetic_to_ned
+from rfly_common.geodesy import GeoPoint, ned_about
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.checks import check_items
-from rfly_missions.mission.items import MissionItem, MissionMode, Ned
+from rfly_missions.mission.items import MissionItem, MissionMode, Ned, placed_items
 
 MOST_ROWS = 1000
 """Longest mission that is taken."""
@@ -129,11 +129,7 @@ def plan_of(
         items, _ = mavlink.to_mission_items(
             [row.item(seq) for seq, row in enumerate(rows)], home, settings
         )
-        offset = geodetic_to_ned(home, origin)
-        placed = [
-            item if item.mode is MissionMode.RTL else replace(item, position=item.position + offset)
-            for item in items
-        ]
+        placed = placed_items(items, lambda places: ned_about(places, home, origin))
         plan = _plan(placed, range(len(placed)), uav_type != "fixed-wing")
         check_items(plan.items, range(1, len(plan.items) + 1), uav_type == "ground")
     except ValueError as error:  # MissionFileError and ConfigError are ValueErrors

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_to_geodetic
+from rfly_common.geodesy import GeoPoint, geodetic_to_ned, ned_about, ned_to_geodetic
 from rfly_mavlink.stations.mission_rows import FlightPlan, MissionRow, Refused, plan_of_items
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_missions.mission.items import FlownMission, MissionItem, MissionMode, Ned
+from rfly_missions.mission.items import FlownMission, MissionItem, MissionMode, Ned, placed_items
 from rfly_missions.mission.mavlink_items import LOITER_TO_ALTITUDE
 
 RELATIVE_ALT_INT = 6
@@ -105,12 +105,7 @@ def rows_of_mission(
 
     # about home
     home = ned_to_geodetic(mission.home, origin).tolist()
-    about_home = [
-        item
-        if item.mode is MissionMode.RTL
-        else replace(item, position=item.position - mission.home)
-        for item in shown
-    ]
+    about_home = placed_items(shown, lambda places: ned_about(places, origin, home))
     numbers = range(1, len(shown) + 1)
     try:
         raw, lost = mavlink.to_mavlink_items(about_home, numbers, home, loiter_radius)

@@ -23,10 +23,10 @@ import numpy as np
 from rfly_common.config.checks import check_choice, finite_number
 from rfly_common.errors import ConfigError, MissionFileError
 from rfly_common.files import StrPath, read_regular, write_text
-from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_to_geodetic
+from rfly_common.geodesy import GeoPoint, geo_point, geodetic_to_ned, ned_about, ned_to_geodetic
 from rfly_missions.mission import mavlink_items as mavlink
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
-from rfly_missions.mission.items import MAX_COMMAND, MissionItem, MissionMode
+from rfly_missions.mission.items import MAX_COMMAND, MissionItem, Placing, placed_items
 from rfly_missions.mission.plan_patterns import (
     as_boolean,
     as_geo_position,
@@ -110,9 +110,12 @@ class Mission:
         )
         return replace(self, items=items, numbers=plain)
 
-    def about(self, origin: GeoPoint) -> Mission:
-        """Return the same mission about another place, such as the origin of a map."""
-        return self.moved(geodetic_to_ned(self.home, origin).tolist())
+    def about(self, origin: GeoPoint, present: GeoPoint | None = None) -> Mission:
+        """Return the same mission about another place, such as the origin of a map.
+
+        `present`: the place that it is about; None: home.
+        """
+        return self._placed(lambda places: ned_about(places, present or self.home, origin))
 
     def moved(self, offset: Sequence[float]) -> Mission:
         """Return the same mission with its items and fence moved by NED metres.
@@ -120,12 +123,12 @@ class Mission:
         A return has no place of its own, and stays as it is.
         """
         shift = np.asarray(offset, dtype=float)
-        items = tuple(
-            item if item.mode is MissionMode.RTL else replace(item, position=item.position + shift)
-            for item in self.items
-        )
-        rally = tuple(tuple((np.asarray(point) + shift).tolist()) for point in self.rally)
-        return replace(self, items=items, fence=self.fence.moved(offset), rally=rally)
+        return self._placed(lambda places: places + shift)
+
+    def _placed(self, place: Placing) -> Mission:
+        rally = tuple(tuple(place(np.array(point)).tolist()) for point in self.rally)
+        items = placed_items(self.items, place)
+        return replace(self, items=items, fence=self.fence.placed(place), rally=rally)
 
 
 def read_mission(

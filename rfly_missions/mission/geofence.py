@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rfly_common.arrays import Floats
-from rfly_missions.mission.items import MissionCommand, Ned
+from rfly_missions.mission.items import MissionCommand, Ned, Placing
 
 ON_BORDER = 1e-6
 """Distance, m, from a border up to which a place lies on it; a border belongs to its area."""
@@ -94,9 +94,10 @@ class FencePolygon:
         to_vertices = np.linalg.norm(to_start, axis=2)
         return nearest, np.maximum(to_vertices, np.roll(to_vertices, -1, axis=1))
 
-    def moved(self, offset: Floats) -> FencePolygon:
-        """Return the same polygon, moved by (2,) metres."""
-        return replace(self, vertices=self.vertices + offset)
+    def placed(self, place: Placing) -> FencePolygon:
+        """Return the same polygon at the places of its corners."""
+        corners = np.column_stack([self.vertices, np.zeros(len(self.vertices))])
+        return replace(self, vertices=place(corners)[:, :2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,11 +130,10 @@ class FenceCircle:
             return away + radius > self.radius + ON_BORDER
         return abs(away - radius) <= self.radius + ON_BORDER
 
-    def moved(self, offset: Floats) -> FenceCircle:
-        """Return the same circle, moved by (2,) metres."""
-        return replace(
-            self, center=(self.center[0] + float(offset[0]), self.center[1] + float(offset[1]))
-        )
+    def placed(self, place: Placing) -> FenceCircle:
+        """Return the same circle at the place of its centre."""
+        north, east, _ = place(np.array([*self.center, 0.0])).tolist()
+        return replace(self, center=(north, east))
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,15 @@ class Geofence:
         """Return the same fence, moved by NED metres; (north, east) leaves heights as they are."""
         shift = np.zeros(3)
         shift[: len(offset)] = offset
+        return self.placed(lambda places: places + shift)
+
+    def placed(self, place: Placing) -> Geofence:
+        """Return the same fence at other places: `place` turns NED (…, 3) into NED, m."""
         back = None
         if self.breach_return is not None:
-            back = tuple((np.asarray(self.breach_return) + shift).tolist())
-        return Geofence(tuple(area.moved(shift[:2]) for area in self.areas), back)
+            north, east, down = place(np.array(self.breach_return)).tolist()
+            back = (north, east, down)
+        return Geofence(tuple(area.placed(place) for area in self.areas), back)
 
     def _first_breached(self, is_breached: Callable[[FencePolygon | FenceCircle], bool]) -> str:
         """Return the name of the first breached area, "" for none."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple, get_args
@@ -26,6 +26,9 @@ from rfly_common.config.checks import check_choice, finite_array
 _MATLAB_NAME = re.compile("[A-Za-z][A-Za-z0-9_]{0,62}", re.ASCII)
 Ned = tuple[float, float, float]
 """Position, m, or velocity, m/s: north, east, down."""
+Placing = Callable[[Floats], Floats]
+"""Turns places (…, 3), NED, m, into others, such as those of the same places about another origin.
+"""
 MAX_COMMAND = 65_535
 """The largest number of a MAVLink command."""
 
@@ -269,6 +272,18 @@ class MissionParams(NamedTuple):
             bus = "single" if self.current.position.dtype == np.float32 else "double"
         rows = [(item.mode.value, item.position, item.params) for item in self]
         return np.array(rows, bus_type(bus) if isinstance(bus, str) else bus)
+
+
+def placed_items(items: Sequence[MissionItem], place: Placing) -> tuple[MissionItem, ...]:
+    """Return the same items at other places.
+
+    A return has no place of its own, and stays as it is.
+    """
+    places = place(np.array([item.position for item in items]).reshape(-1, 3))
+    return tuple(
+        item if item.mode is MissionMode.RTL else replace(item, position=position)
+        for item, position in zip(items, places, strict=True)
+    )
 
 
 def _member(enum: type[Any], value: Any, name: str) -> Any:

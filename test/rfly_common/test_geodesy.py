@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rfly_common.geodesy import geodetic_to_ned, ned_to_geodetic
+from rfly_common.geodesy import geodetic_to_ned, ned_about, ned_to_geodetic
 
 HOME = (47.0, 8.0, 500.0)
 
@@ -98,3 +98,22 @@ def test_arrays_and_missing_altitudes():
     np.testing.assert_allclose(ned[0, :2], [111.1708, 0.0], atol=1e-4)
     assert math.isnan(ned[0, 2])
     assert ned[1].tolist() == [0.0, 0.0, -10.0]
+
+
+def test_places_keep_their_degrees_about_another_origin():
+    """North of an origin a degree west differs by 1° · sin 47° = 0.731°."""
+    west = (47.0, 7.0, 480.0)
+    ned = np.array([(0.0, 0.0, 0.0), (3000.0, 0.0, -40.0)])
+    about_west = ned_about(ned, HOME, west)
+
+    np.testing.assert_allclose(ned_to_geodetic(about_west, west), ned_to_geodetic(ned, HOME))
+    north, east, down = about_west[1] - about_west[0]
+    assert math.degrees(math.atan2(east, north)) == pytest.approx(-0.7313, abs=2e-3)
+    assert down == pytest.approx(-40.0)
+    assert ned_about(ned, HOME, HOME) is ned
+
+
+def test_what_is_beyond_a_pole_is_only_moved():
+    near_pole = (89.999, 8.0, 0.0)
+    moved = ned_about((5000.0, 3.0, 0.0), near_pole, (89.998, 8.0, 0.0))
+    np.testing.assert_allclose(moved, (5111.69, 3.0, 0.0), atol=0.01)

@@ -139,7 +139,8 @@ def test_a_mission_goes_on_with_the_new_home(station, paused):
         station.run(5.0)
         assert station.command(PAUSE, 1.0) == "ACCEPTED"
     follower = station.pilot.follower
-    run_until(station, lambda: follower.position[2] < -29.5)  # before the return begins
+    # before the return begins
+    run_until(station, lambda: follower.position[2] < -29.5 and follower.position[0] > 95.0)
     assert follower.position[:2] == pytest.approx((100.0, 0.0), abs=5.0)
 
     heights = []

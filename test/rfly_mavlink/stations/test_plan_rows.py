@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optional_parts import late_module
 
+from rfly_common.geodesy import geodetic_to_ned, ned_to_geodetic
 from rfly_mavlink.stations.mission_rows import MissionRow, Refused, plan_of
 from rfly_mavlink.stations.plan_rows import (
     fence_of_rows,
@@ -117,6 +118,25 @@ def test_rows_by_hand():
     assert rows[1].params == pytest.approx((7.0, 3.0, 0.0, 90.0))
     assert rows[2].params == pytest.approx((2.5, 0.0, -30.0, 0.0))
     assert rows[3].params == (1.0, 3.0, 0.0, 0.0)
+
+
+def test_a_way_point_lies_at_its_degrees_whatever_the_home():
+    """Home lies 5 km east of the map's origin: its north is 5000 / 6.389e6 · tan 47° off the map's.
+
+    That is 2.52 m at the way-point, 3 km north of home. The map is tested against PROJ.
+    """
+    home = tuple(ned_to_geodetic((0.0, 5000.0, 0.0), ORIGIN).tolist())
+    row = MissionRow(6, 16, 1, (0.0, 2.0, 0.0, math.nan), 470_269_840, round(home[1] * 1e7), 30.0)
+    plan = plan_of([row], home, ORIGIN, SETTINGS, "multirotor")
+
+    north, east, _ = geodetic_to_ned((47.026984, row.y * 1e-7, 500.0), ORIGIN).tolist()
+    assert plan.items[0].position == pytest.approx((north, east, -30.0), abs=1e-3)
+    assert east == pytest.approx(5000.0 - 2.52, abs=0.02)
+
+    # over the wire and back
+    mission = FlownMission(plan.items, (0.0, 5000.0, 0.0))
+    (back,) = rows_of_mission(mission, ORIGIN, 25.0, "multirotor").rows
+    assert (back.x, back.y) == pytest.approx((row.x, row.y), abs=1)
 
 
 def test_a_stay_is_flown_as_a_delay_and_jumps_still_lead_to_their_items():

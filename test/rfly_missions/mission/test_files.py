@@ -22,7 +22,7 @@ from mission_plans import (
 )
 
 from rfly_common.errors import MissionFileError
-from rfly_common.geodesy import ned_to_geodetic
+from rfly_common.geodesy import geodetic_to_ned, ned_to_geodetic
 from rfly_missions.mission.files import read_mission, write_mission
 from rfly_missions.mission.geofence import FenceCircle, FencePolygon, Geofence
 from rfly_missions.mission.items import MissionMode
@@ -281,6 +281,25 @@ def test_about_another_place(read):
     mission = read(plan(FAR, simple(20, 2, [0] * 7))).about((46.999, 8.0, 480.0))
     np.testing.assert_allclose(mission.items[0].position, [222.3416, 0, -50], atol=1e-3)
     assert mission.items[1].position.tolist() == [0, 0, 0]
+
+
+def test_about_an_origin_on_another_meridian(read):
+    """All places keep their degrees: 47.001, 8.0 of FAR, a fence's circle and a rally point."""
+    origin = (46.9, 7.0, 480.0)
+    content = plan(
+        FAR,
+        geoFence={"circles": [{"circle": {"center": [47.001, 8.0], "radius": 9.0}}]},
+        rallyPoints={"points": [[47.001, 8.0, 10.0]], "version": 2},
+    )
+    read_in_place = read(content)
+    mission = read_in_place.about(origin)
+    place = geodetic_to_ned((47.001, 8.0, 530.0), origin)
+
+    np.testing.assert_allclose(mission.items[0].position, place, atol=1e-5)
+    np.testing.assert_allclose(mission.fence.areas[0].center, place[:2], atol=1e-5)
+    np.testing.assert_allclose(mission.rally[0][:2], place[:2], atol=1e-5)
+    back = mission.about(mission.home, origin)
+    np.testing.assert_allclose(back.items[0].position, read_in_place.items[0].position, atol=1e-5)
 
 
 def test_the_fence_is_read(read):
