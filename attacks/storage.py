@@ -84,7 +84,7 @@ def record_datagrams(blocks: int, file: Path) -> tuple[Running, str]:
 def record_topics(blocks: int, file: Path) -> tuple[Running, str]:
     """Record the topics of a fleet until the limit; return as `record_datagrams`."""
     from rfly_bringup.topic_recording.mcap_file import recover
-    from rfly_common.errors import TruncatedCaptureError
+    from rfly_common.errors import CaptureError, TruncatedCaptureError
     from rfly_common.untrusted_files.mcap_reader import McapReader
 
     with ExitStack() as stack:
@@ -100,7 +100,9 @@ def record_topics(blocks: int, file: Path) -> tuple[Running, str]:
     with McapReader(file) as reader, suppress(TruncatedCaptureError):
         for _ in reader:
             read += 1
-    recovered = recover(file, file.with_suffix(".whole")).messages
+    recovered = 0
+    with suppress(CaptureError):  # of a file without a message
+        recovered = recover(file, file.with_suffix(".whole")).messages
     return running, "" if recovered == read else f"{recovered} of {read} messages are recovered"
 
 
