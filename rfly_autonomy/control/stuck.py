@@ -185,12 +185,13 @@ class _Turning:
     def is_little(self) -> bool:
         """True if the steering, and with it the vehicle, turns too little.
 
-        One that is late turns as much, though not at the same time.
+        One that is late turns as much, though not at the same time; one that is reversed turns as
+        much to the other side.
         """
         variance, measured, driven = self._with_expected.tolist()
         if variance < LEAST_TURNING**2:
             return False
-        if self._measured_variance > LEAST_SHARE**2 * variance:
+        if measured > 0.0 and self._measured_variance > LEAST_SHARE**2 * variance:
             return False
         turns = abs(driven - measured) < abs(driven - variance)
         return turns and measured < LEAST_SHARE * variance

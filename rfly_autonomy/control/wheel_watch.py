@@ -414,7 +414,8 @@ class WheelWatch:
         drives the vehicle, call `skip_power` instead.
         """
         # a motor that pushes without a command has power, and drives a vehicle that should brake
-        if any(part.startswith("drive_") for part in self.faults):
+        wheels = zip(self._params.wheels, self._pushes_for, strict=True)
+        if any(lasts > 0.0 and f"drive_{name}" in self.faults for name, lasts in wheels):
             self.skip_power()
             return
 

@@ -147,14 +147,15 @@ def test_a_steering_that_does_not_follow_its_command_is_told(measured, turns, fr
     [
         (0.03, lambda due: 0.5 * due + 0.02, lambda due: 0.5 * due + 0.02, True),
         (0.017, lambda due: 0.5 * due, lambda due: 0.5 * due, True),
+        (0.03, lambda due: -due, lambda due: -due, True),
         (0.03, lambda due: 0.8 * due, lambda due: 0.8 * due, False),
         (0.03, lambda due: due + 0.04, lambda due: due + 0.04, False),
         (0.03, lambda due: 0.5 * due, lambda due: due, False),
     ],
-    ids=["half", "half of little", "nearly all", "trim", "encoder shows half"],
+    ids=["half", "half of little", "reversed", "nearly all", "trim", "encoder shows half"],
 )
 def test_a_steering_that_turns_half_is_told_from_small_turns(swing, measured, turns, found):
-    """The angle is wrong by 0.015 rad at most, besides trim."""
+    """The angle is wrong by 0.015 rad at most, besides trim and a reversed one."""
     watch = SteeringWatch(VehicleParameters.load("scale"))
     due = 0.0
     for tick in range(200):

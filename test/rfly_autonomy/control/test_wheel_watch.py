@@ -389,6 +389,29 @@ def test_a_motor_that_pushes_has_power_though_the_others_brake_in_vain(push, sli
     assert seen == {named}
 
 
+def test_a_battery_that_dies_after_a_motor_has_pushed_is_named_too():
+    """The motor is named for 3 s. Without power, nothing pushes, and the vehicle rolls to a stop.
+
+    The speed is to be 3 m/s then, with a gain of 1.5 1/s.
+    """
+    watch = WheelWatch(PARAMS)
+    mass = PARAMS.effective_mass
+    dt = 0.01
+    speed = 2.0
+    for tick in range(-600, 200):
+        pushes = -300 <= tick < 0
+        is_dead = tick >= 0
+        told = 2.0 + mass * 1.5 * (2.0 + is_dead - speed)
+        speed += dt * ((0.0 if is_dead else told) - 2.0) / mass
+        each = told * PARAMS.rolling_radius.mean() / 4.0
+        watch.update(wheels((0.0, 0.0, 0.06 * pushes, 0.0), each, speed), speed, 0.02, dt)
+        watch.watch_power(told, 2.0, speed, dt)
+        if tick == -1:
+            assert set(watch.faults) == {"drive_rl"}
+            assert not watch.no_power
+    assert watch.no_power
+
+
 @pytest.mark.parametrize(
     ("apart", "steered", "turn"),
     [
