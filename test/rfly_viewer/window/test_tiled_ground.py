@@ -21,7 +21,7 @@ from rfly_terrain import HeightMap, TiledHeightMap, write_geotiff
 from rfly_terrain.files.writer import write_height_map
 from rfly_terrain.height_map.terrain import RETRY_S
 from rfly_viewer.drawing.screen import Screen
-from rfly_viewer.drawing.terrain_levels import PatchMaker
+from rfly_viewer.drawing.terrain_levels import BELOW, PatchMaker
 from rfly_viewer.drawing.terrain_mesh import region_mesh, terrain_glb
 from rfly_viewer.scene.state_batches import StateBatch
 from rfly_viewer.window.chromium import chromium_program
@@ -306,6 +306,15 @@ def test_levels_look_like_one_mesh(folder, monkeypatch, lit, camera):
     monkeypatch.setattr(
         PatchMaker, "below", lambda self: dataclasses.replace(below(self), picture=RED)
     )
+
+    # patches come once the ground below has been seen
+    may_come = threading.Event()
+    want = PatchMaker.want
+
+    def want_what_may_come(self, patches):
+        want(self, [patch for patch in patches if patch == BELOW or may_come.is_set()])
+
+    monkeypatch.setattr(PatchMaker, "want", want_what_may_come)
     viewer = viewer_of(folder / "Hills", shadows=lit)
     whole = viewer.state.whole.part(viewer.state.whole.bounds)
     mesh = region_mesh(whole, whole.bounds, QUADS, QUADS, GREY)
@@ -313,6 +322,7 @@ def test_levels_look_like_one_mesh(folder, monkeypatch, lit, camera):
 
     with page_of(viewer, WIDTH, HEIGHT) as browser:
         drawn_until(viewer, lambda: reds(browser.picture()) > WIDTH, "the ground below")
+        may_come.set()
         drawn_until(viewer, lambda: reds(browser.picture()) <= MOST_EDGE_ON, "the map")
         x, y, z, pitch, yaw = camera
         for away in (1200, 600):
