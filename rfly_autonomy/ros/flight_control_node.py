@@ -137,6 +137,9 @@ class FlightControlTopics:
         self._early_at = -math.inf
         """Time at which it came, s."""
 
+        self._is_told = False
+        """True while a node is there that says whether the wheels get power."""
+
         self._modes = publisher(node, VehicleMode, "mode", LATCHED)
         self.loop = ControlLoop(
             node,
@@ -279,9 +282,11 @@ class FlightControlTopics:
         if time.monotonic() - self._early_at > EARLY_S:
             self._decide_early()
 
-        # a node that has died can't take back what it said
-        if self._flight.no_power and not self._node.count_publishers(self._no_powers.topic_name):
+        # a node that was there and has died can't take back what it said
+        is_there = self._node.count_publishers(self._no_powers.topic_name) > 0
+        if self._is_told and not is_there:
             self._flight.no_power = ""
+        self._is_told = is_there
 
     def values(self) -> dict[str, Any]:
         """Values for diagnostics, in addition to the text."""
